@@ -7,15 +7,15 @@
     with spillway.mark("eval"):       # a part of the program
         ...
     spillway.report()                 # a page, which Jupyter shows
-    with spillway.paused():           # the device is lent to another program
+    with spillway.paused():           # another program can use the device
         ...
-    with spillway.tag("kv-cache"):    # names the memory that is asked for inside
+    with spillway.tag("kv-cache"):    # tags the memory that is allocated here
         ...
-    spillway.pause(tag="kv-cache")    # and moves it to the host
+    spillway.pause(tag="kv-cache")    # moves that memory to the host
 
-The program has to run under spillway: `spillway run -- python train.py`, or `spillway run --
-jupyter lab`. Otherwise every function does nothing, and one line on stderr says so. `%load_ext
-spillway` gives a notebook the magic `%spillway`. `python -m spillway` is the command `spillway`.
+The program must run under spillway: `spillway run -- python train.py`, or `spillway run -- jupyter
+lab`. Otherwise the functions do nothing, and one line on stderr reports this. `%load_ext spillway`
+adds the magic `%spillway` to a notebook. `python -m spillway` is the command `spillway`.
 """
 from __future__ import annotations
 

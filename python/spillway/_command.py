@@ -1,4 +1,4 @@
-"""Where the command `spillway` is."""
+"""Finds the command `spillway`."""
 from __future__ import annotations
 
 import os
@@ -9,8 +9,8 @@ from ._library import library
 
 
 def _candidates() -> list[pathlib.Path]:
-    # A wheel has it in the package; a build folder and a bundle have it beside the object, an
-    # installation in the folder of programs.
+    # A wheel has the command in the package. A build folder and a bundle have it beside the object.
+    # An installation has it in the folder of programs.
     found = [pathlib.Path(__file__).resolve().parent / "native" / "spillway"]
     loaded = library.path()
     if loaded:
@@ -21,8 +21,8 @@ def _candidates() -> list[pathlib.Path]:
 
 
 def find_command() -> str | None:
-    """The path of the command that belongs to the package or to the loaded object, else of one on
-    PATH that is not the script of this package; None if there is none."""
+    """Returns the path of the command. Looks in the package, then beside the loaded object, then on
+    PATH. Ignores the script of this package. Returns None if there is no command."""
     for path in _candidates():
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
@@ -33,13 +33,14 @@ def find_command() -> str | None:
 
 
 def _is_script(path: str) -> bool:
-    """True for the script that a wheel installs, which would only lead back to here."""
+    """Returns True for the script that a wheel installs. It would only call this package again."""
     with open(path, "rb") as file:
         return file.read(2) == b"#!"
 
 
 def environment() -> dict[str, str]:
-    """The environment for the command: it is no program to be watched."""
+    """Returns the environment for the command. It leaves out libspillway.so, because the command
+    itself is not observed."""
     kept = dict(os.environ)
     preload = [word for word in kept.pop("LD_PRELOAD", "").replace(":", " ").split()
                if not word.endswith("libspillway.so")]

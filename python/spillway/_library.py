@@ -1,7 +1,7 @@
 """The functions of libspillway.so in this process (include/spillway.h), by ctypes.
 
-The object is never loaded from here: it has to be there before CUDA is, by LD_PRELOAD. Functions
-that an older object lacks are None.
+This package never loads the object. LD_PRELOAD must load it, because the object has to be there
+before CUDA is. Functions that an older object lacks are None.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOO_OLD = ("the libspillway.so in this process is older than the package `spillw
 
 
 class Library:
-    """What this process has of libspillway.so."""
+    """The functions and texts of the libspillway.so in this process."""
 
     def __init__(self) -> None:
         self._process = ctypes.CDLL(None)
@@ -57,7 +57,8 @@ class Library:
         return self._functions["spillway_version"] is not None
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """The function's result; None, said once, if there is no such function."""
+        """Calls the function and returns its result. If there is no such function, says so once and
+        returns None."""
         function = self._functions[name]
         if function is None:
             self.say(TOO_OLD if self.loaded else NOT_LOADED)
@@ -79,13 +80,13 @@ class Library:
             pass  # it is closed, or full
 
     def about(self, name: str) -> str:
-        """A text about this process; "" if it is not known."""
+        """Returns a text about this process, or "" if it is not known."""
         text = self.call("spillway_about", name.encode())
         return text.decode(errors="replace") if text else ""
 
     def counters(self) -> list[dict[str, Any]]:
-        """The counters of each device, by name, and in driver_calls the number of calls by the
-        function; empty before CUDA is in use."""
+        """Returns the counters of each device, by name. `driver_calls` has the number of calls of
+        each driver function. Returns an empty list before CUDA is in use."""
         names: list[str] = []
         while True:
             name = self.call("spillway_counter_name", len(names))
@@ -102,7 +103,7 @@ class Library:
         return devices
 
     def path(self) -> str | None:
-        """The file of the object; None if it is not loaded or cannot be told."""
+        """Returns the file of the object, or None if it is not loaded or its file is not known."""
         function = self._functions["spillway_about"]
         path = function(b"object") if function is not None else None
         return os.fsdecode(path) if path else None

@@ -1,4 +1,4 @@
-"""Figures of a training for its tracker."""
+"""Figures of a training run for its tracker."""
 from __future__ import annotations
 
 import time
@@ -11,13 +11,14 @@ COUNTERS = ("live_bytes", "live_peak_bytes", "host_used_bytes", "spilled_bytes",
 
 
 def _counters() -> dict[str, int]:
-    """Of all devices together. Empty without spillway, and before CUDA is in use."""
+    """Returns the sums over all devices. The result is empty without spillway, and before CUDA is
+    in use."""
     devices = stats().get("devices")
     return {name: sum(device[name] for device in devices) for name in COUNTERS} if devices else {}
 
 
 class Meter:
-    """Measures steps, and what spillway did meanwhile. For use by one thread."""
+    """Measures the time of steps, and the moves and waits during them. For use by one thread."""
 
     def __init__(self) -> None:
         self._begun: float | None = None  # when the step that is not ended began
@@ -26,7 +27,7 @@ class Meter:
         self._before: dict[str, int] | None = None  # the counters at the last reading
 
     def begin(self) -> None:
-        """A step begins, unless one has begun already. Marks it (spillway.step)."""
+        """Begins a step and marks it (spillway.step). Does nothing if a step has begun already."""
         if self._before is None:
             self._before = _counters()
         if self._begun is None:
@@ -34,16 +35,16 @@ class Meter:
             self._begun = time.perf_counter()
 
     def end(self) -> None:
-        """The step that has begun ends."""
+        """Ends the current step."""
         if self._begun is not None:
             self._steps += 1
             self._seconds += time.perf_counter() - self._begun
             self._begun = None
 
     def read(self) -> dict[str, float]:
-        """The memory of the process now, and the mean of the steps since the last reading, by names
-        that begin with "spillway/". Sums over the devices of the process. Empty without spillway,
-        before CUDA is in use, and if no step has ended."""
+        """Returns the current memory of the process, and means over the steps since the last
+        reading. The names begin with "spillway/". The figures are sums over the devices. The result
+        is empty without spillway, before CUDA is in use, and if no step has ended."""
         now = _counters()
         if not now or self._steps == 0:
             return {}

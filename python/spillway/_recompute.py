@@ -1,15 +1,15 @@
-"""The companion of libspillway.so: it applies the rules about modules of a policy (`recompute`) to
-the modules of PyTorch in this process. docs/guide/recompute.md describes the rules. With
-`SPILLWAY_RECORD_MODULES=on` and no such rule, it marks the passes of modules in the recording.
+"""The companion of libspillway.so. It applies the rules about modules of a policy (`recompute`) to
+the modules of PyTorch in this process. docs/guide/recompute.md describes the rules. If there is no
+such rule, it marks the passes of modules in the recording (`SPILLWAY_RECORD_MODULES=on`).
 
 The object runs this file when PyTorch is imported, and only for one of these two tasks. A module
-that a rule matches runs in `torch.utils.checkpoint`: its forward saves its inputs only, and runs
-again in the backward pass. This file changes these things in the process:
+that a rule matches runs in `torch.utils.checkpoint`: its forward pass saves only its inputs, and
+runs again in the backward pass. This file changes these things in the process:
 
 - `torch.__spec__` has another class while PyTorch is imported
 - PyTorch has a global hook that is called when a module gets a submodule
 - `torch.nn.Module` has another `__call__`, until the next call of a module
-- the classes of the matched modules have another `forward`, which calls their own
+- the classes of the matched modules have another `forward`, which calls the original one
 
 No module has a new attribute, so copies and pickles are as without spillway. It needs only the
 standard library of Python 3.8 or newer, and PyTorch 2.4 or newer.
@@ -60,7 +60,7 @@ def translate(pattern: str, separator: str) -> str:
 class Rule:
     """A rule about modules.
 
-    found  the number of modules that it matched; 0 is told of when the process ends"""
+    found  the number of modules that it matched; if it is 0, one line reports this at exit"""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.name: str = values["name"]
@@ -73,7 +73,8 @@ class Rule:
         self.found = 0
 
     def matches(self, name: str, module: Any, repeated: bool) -> bool:
-        """Without a pattern, the rule is about the repeated blocks of a model."""
+        """Returns True if the rule matches the module. Without a pattern, the rule matches the
+        repeated blocks of a model."""
         if not self.names and not self.classes:
             return repeated
         classes = [cls.__name__ for cls in type(module).__mro__ if cls.__name__ != "object"]
@@ -88,7 +89,7 @@ class Rule:
 
 
 def names_of(found: list[tuple[str, Any]]) -> str:
-    """"model.layers.0 to model.layers.11"."""
+    """Returns the names of modules as "model.layers.0 to model.layers.11"."""
     first, last = found[0][0] or "the model", found[-1][0]
     return first if len(found) == 1 else f"{first} to {last}"
 
@@ -97,10 +98,10 @@ def modules_word(count: int) -> str:
     return f"{count} module{'s' if count != 1 else ''}"
 
 
-# ---- what a call of a module must have again ----
+# ---- the state that a second pass needs ----
 
 def tensors_in(value: Any) -> Iterator[Any]:
-    """The tensors in arguments, also in lists, tuples and dictionaries."""
+    """Returns the tensors in arguments, also those inside lists, tuples and dictionaries."""
     if isinstance(value, torch().Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -112,7 +113,8 @@ def tensors_in(value: Any) -> Iterator[Any]:
 
 
 def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
-    """Arguments in which `replace` has replaced tensors and caches. Other objects are the same."""
+    """Returns a copy of arguments in which `replace` has replaced tensors and caches. Other objects
+    are shared."""
     if isinstance(value, torch().Tensor) or is_cache(value):
         return replace(value)
     if type(value) in (list, tuple):
@@ -128,13 +130,13 @@ def is_cache_class(kind: type) -> bool:
 
 
 def is_cache(value: Any) -> bool:
-    """True for the objects in which models of transformers collect keys and values: each layer adds
-    its own, so that a second pass needs the state before the first one."""
+    """Returns True for the objects in which models of transformers collect keys and values. Each
+    layer adds its own, so a second pass needs the state before the first one."""
     return is_cache_class(type(value))
 
 
 def copy_of_cache(value: Any) -> Any:
-    """A copy with the same tensors."""
+    """Returns a copy that has the same tensors."""
     if is_cache(value) and hasattr(value, "__dict__"):
         copy = object.__new__(type(value))
         copy.__dict__.update((key, copy_of_cache(item)) for key, item in value.__dict__.items())
@@ -147,13 +149,13 @@ def copy_of_cache(value: Any) -> Any:
 
 
 def version_of(tensor: Any) -> int:
-    """How often the tensor was changed in place; -1 if PyTorch does not count that."""
+    """Returns how often the tensor was changed in place; -1 if PyTorch does not count this."""
     return -1 if tensor.is_inference() else tensor._version
 
 
 class OtherRandom:
-    """The state of the generators that `torch.utils.checkpoint` does not know: Python's, and
-    NumPy's, which takes longer, if it is wanted."""
+    """The state of the generators that `torch.utils.checkpoint` does not restore: Python's, and
+    with `with_numpy` also NumPy's, which takes longer."""
 
     def __init__(self, with_numpy: bool) -> None:
         self.python = random.getstate()
@@ -173,16 +175,16 @@ class OtherRandom:
 
 
 def numpy_random() -> Any:
-    """NumPy's generator, if the program uses NumPy, and the generator has not been replaced by
-    another kind."""
+    """Returns NumPy's generator. Returns None if the program does not use NumPy, or has replaced
+    the generator by another kind."""
     found = getattr(sys.modules.get("numpy"), "random", None)
     return found if found and found.get_state(legacy=False)["bit_generator"] == "MT19937" else None
 
 
 class Before:
-    """The state of a module and of its arguments before its first call. A module that changes them
-    cannot run again, because they are different then. Only its first call can: this state is put
-    back for it."""
+    """The state of a module and of its arguments before its first call. A module that changes this
+    state cannot run again from the changed state. Only its first call can run again, because this
+    state is restored for it."""
 
     def __init__(self, module: Any, given: Any) -> None:
         self.inputs = [(item, version_of(item), item.detach().clone())
@@ -196,7 +198,7 @@ class Before:
                     self.places.append((place, type(place)(place)))
 
     def problem(self) -> str | None:
-        """What the call changed, in words."""
+        """Returns the change that the call made, in words, or None."""
         if any(version_of(item) != version for item, version, _ in self.inputs):
             return "changes its input in place"
         if any(version_of(item) != version for item, version, _ in self.buffers):
@@ -213,14 +215,15 @@ class Before:
         return None
 
     def replace(self, value: Any) -> Any:
-        """The argument as it was. It is no leaf of the graph: a leaf cannot change in place."""
+        """Returns the argument as it was before the call. The result is not a leaf of the graph,
+        because a leaf cannot change in place."""
         for item, _, copy in self.inputs:
             if item is value:
                 return copy.detach().requires_grad_(item.requires_grad).clone()
         return value
 
     def swap(self) -> Callable[[], None]:
-        """Gives the module its state before the call. Returns a function that undoes this."""
+        """Restores the state of the module before the call. Returns a function that undoes this."""
         after = [(item, item.detach().clone()) for item, _, _ in self.buffers]
         places = [(place, type(place)(place)) for place, _ in self.places]
 
@@ -304,15 +307,15 @@ class Call:
 
 
 def statistics_of(module: Any) -> Iterator[Any]:
-    """The running statistics of batch norms in training: a forward pass updates them, and does not
-    use them. A second pass must not count."""
+    """Returns the running statistics of batch norms in training. A forward pass updates them, and
+    does not use them. A second pass must not update them again."""
     for part in module.modules():
         if isinstance(part, torch().nn.modules.batchnorm._NormBase) and part.training:
             yield from (item for item in part._buffers.values() if item is not None)
 
 
 def state_of(module: Any) -> list[Any]:
-    """The other buffers."""
+    """Returns the other buffers."""
     known = {id(item) for item in statistics_of(module)}
     return [item for item in module.buffers() if id(item) not in known]
 
@@ -342,7 +345,7 @@ class Entry:
 
 
 def why_not(module: Any) -> str | None:
-    """Why the forward of this module cannot be replaced; None if it can."""
+    """Returns the reason why the forward of this module cannot be replaced, or None."""
     kinds = [cls.__name__ for cls in type(module).__mro__]
     own = module.__dict__.get("forward")
     if isinstance(module, torch().jit.ScriptModule):
@@ -363,19 +366,19 @@ WRAPPERS = {"_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module"}
 
 
 def plain_name(name: str) -> str:
-    """The name of a module in the model that the user wrote."""
+    """Returns the name of a module in the user's model, without the names of wrappers."""
     return ".".join(part for part in name.split(".") if part not in WRAPPERS)
 
 
 def inner_of(module: Any) -> Any:
-    """The module inside FullyShardedDataParallel, which gathers the parameters of that module for
-    each of its passes; else the module itself."""
+    """Returns the module itself, or the module inside FullyShardedDataParallel, which gathers the
+    parameters of the inner module for each pass."""
     sharded = any(base.__name__ == "FullyShardedDataParallel" for base in type(module).__mro__)
     return module._modules["_fsdp_wrapped_module"] if sharded else module
 
 
 def definer_of(module: Any) -> type:
-    """The class that defines the forward of a module."""
+    """Returns the class that defines the forward of a module."""
     return next(cls for cls in type(module).__mro__ if "forward" in cls.__dict__)
 
 
@@ -389,8 +392,8 @@ def copied_in_steps(top: Any) -> set[int]:
 
 
 def repeated_blocks(top: Any) -> set[int]:
-    """The blocks that a model has several times: modules with submodules and parameters, of one
-    class, in one ModuleList or Sequential."""
+    """Returns the repeated blocks of a model: modules of one class, with submodules and parameters,
+    in one ModuleList or Sequential."""
     nn, found = torch().nn, set()
     for container in top.modules():
         if isinstance(container, (nn.ModuleList, nn.Sequential)):
@@ -404,7 +407,7 @@ def repeated_blocks(top: Any) -> set[int]:
 
 
 class Route:
-    """Leads the calls of a class's forward. In another process, a copy leads nowhere."""
+    """Calls the companion for the forward of a class. A copy in another process is None."""
 
     def __init__(self, companion: Companion) -> None:
         self.companion = companion
@@ -417,8 +420,8 @@ class Route:
 
 
 def replacement(original: Any, route: Route | None) -> Any:
-    """A function in the place of `original`. It has the globals of `original` and no name of this
-    file, so that the class can be pickled by value, compiled and scripted as before."""
+    """Returns the function that replaces `original`. It has the globals of `original` and no name
+    of this file. So the class can be pickled by value, compiled and scripted as before."""
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         if route is None:
             return original(self, *args, **kwargs)
@@ -430,7 +433,7 @@ def replacement(original: Any, route: Route | None) -> Any:
 
 
 class Companion:
-    """The rules, and the modules that this process has."""
+    """The rules, and the modules of this process."""
 
     takes_nested = False  # no rule applies to a module inside a matched one
 
@@ -443,7 +446,7 @@ class Companion:
         self.told: set[str] = set()
         self.tops: dict[str, str] = {}     # class of a model, and its repeated blocks in words
         self.chosen: dict[int, bool] = {}  # the ids of active entries, for compiled programs
-        self.armed = False                 # the next call of a module examines what was built
+        self.armed = False                 # the next call of a module examines the built modules
         self.plain_call = torch().nn.Module.__call__
         self.first_call = self.make_first_call()
         self.hook: Any = None
@@ -453,7 +456,7 @@ class Companion:
         self.is_exporting = getattr(torch().compiler, "is_exporting", lambda: False)
 
     def running(self) -> set[int]:
-        """The modules whose forward this thread is in, as far as rules match them."""
+        """Returns the matched modules whose forward this thread is running."""
         found: set[int] = self.threads.__dict__.setdefault("running", set())
         return found
 
@@ -463,8 +466,8 @@ class Companion:
             self.say(f"recompute: {text}")
 
     def leave(self, rule: Rule, found: list[tuple[str, Any]], reason: str, kind: str = "") -> None:
-        """Tells of modules that are left alone. Of a class, only the first is named for each
-        reason."""
+        """Reports modules that are left alone. For each reason, only the first module of a class is
+        named."""
         key = f"{rule.name} {reason} {kind}"
         if key not in self.told:
             self.told.add(key)
@@ -483,9 +486,9 @@ class Companion:
         self.lock = threading.RLock()  # another thread may have held it
 
     def arm(self) -> None:
-        """Replaces the `__call__` of modules until the next call. A hook would do the same, but
-        PyTorch warns of hooks when a compiled module is called. It takes the place of `__call__`
-        while that is another one, as torch.fx has it for a while."""
+        """Replaces the `__call__` of modules until the next call. PyTorch warns of hooks when a
+        compiled module is called, so a hook is used only if `__call__` is already replaced, for
+        example by torch.fx."""
         module = torch().nn.modules.module
         with self.lock:
             self.armed = True
@@ -519,7 +522,7 @@ class Companion:
             self.arm()
 
     def on_call(self, module: Any) -> None:
-        """A module is called: examines all modules that were built until now."""
+        """Called when a module is called. Examines all modules that were built before."""
         with self.lock:
             armed = self.armed
             self.disarm()
@@ -599,7 +602,7 @@ class Companion:
                       f"{type(top).__name__} run again in backward: {names_of(chosen)}")
 
     def replace(self, module: Any) -> str | None:
-        """Replaces the forward of the class. Returns the reason if that is not possible."""
+        """Replaces the forward of the class. Returns the reason if this is not possible."""
         definer = definer_of(module)
         if definer not in self.replaced:
             try:
@@ -620,7 +623,7 @@ class Companion:
         entry = self.entries.get(id(module))
         if entry is None:
             if not self.is_seen(module):
-                self.arm()  # a copy, which no hook has told of
+                self.arm()  # a copy, for which no hook was called
             return original(module, *args, **kwargs)
         if not entry.active or id(module) in self.running() or not self.may(entry):
             return original(module, *args, **kwargs)
@@ -633,7 +636,8 @@ class Companion:
                                                    preserve_rng_state=True)
 
     def may(self, entry: Entry) -> bool:
-        """False where nothing is saved for backward, or where it is saved in another way."""
+        """Returns False if nothing is saved for the backward pass, or if the program saves it in
+        another way."""
         native = torch()._C
         if (not torch().is_grad_enabled() or native._current_graph_task_id() != -1 or
                 native._get_tracing_state() is not None or
@@ -662,9 +666,9 @@ class Companion:
 
 
 class Recorder(Companion):
-    """Marks each forward pass of the repeated blocks of models in the recording: when it runs,
-    which tensors it takes and returns, and when the backward pass comes to it. It replaces the same
-    functions as the companion does, and computes nothing again."""
+    """Marks each forward pass of the repeated blocks of models in the recording: its time, the
+    tensors that it takes and returns, and the moment when the backward pass reaches it. It replaces
+    the same functions as the companion does, and computes nothing again."""
 
     takes_nested = True
 
@@ -675,7 +679,7 @@ class Recorder(Companion):
                                 "module": [], "module_class": []})], say)
 
     def tell(self, text: str) -> None:
-        """A run that is recorded has no lines about modules that a rule would leave alone."""
+        """Writes nothing: a recorded run has no rules, and so no lines about them."""
 
     def call(self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
         entry = None if torch().compiler.is_compiling() else self.entries.get(id(module))
@@ -701,13 +705,14 @@ class Recorder(Companion):
 
 
 def addresses_of(value: Any) -> str:
-    """The addresses of the device's tensors in a value, each with a space after it."""
+    """Returns the addresses of the device tensors in a value, each followed by a space."""
     return "".join(f"{address_of(item):x} " for item in tensors_in(value)
                    if item.device.type == "cuda")
 
 
 def address_of(tensor: Any) -> int:
-    """0 if the tensor has no memory of its own, as tensors of subclasses."""
+    """Returns the address of a tensor; 0 if it has no memory of its own, such as some tensors of
+    subclasses."""
     try:
         return int(tensor.data_ptr())
     except Exception:

@@ -14,11 +14,12 @@ from ._library import library
 class Report:
     """The page that `report` made.
 
-    path     the file; None if there is none
-    problem  why there is no file, or that the recording could be read in part only; else ""
+    path     the file; None if there is no page
+    problem  the reason if there is no page, or if only a part of the recording could be read;
+             otherwise ""
     height   of the frame in a notebook, in pixels
 
-    It is true if there is a file."""
+    A Report is true if there is a page."""
 
     def __init__(self, path: pathlib.Path | None, problem: str = "", height: int = 640) -> None:
         self.path = path
@@ -34,7 +35,7 @@ class Report:
         return f"<spillway.Report {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        """For Jupyter: the page in a frame of its own, which needs no server and no network and is
+        """For Jupyter: the page in a separate frame, which needs no server and no network. It is
         saved with the notebook."""
         if self.path is None:
             return f"<p>spillway: {html.escape(self.problem)}</p>"
@@ -49,8 +50,8 @@ def _failed(problem: str) -> Report:
 
 
 def _make(command: str, recording: str, output: pathlib.Path) -> str:
-    """Writes the page, in one step. Returns what the command said; raises OSError if there is no
-    page."""
+    """Writes the page to a temporary file, and then renames it. Returns the messages of the
+    command. Raises OSError if there is no page."""
     handle, name = tempfile.mkstemp(prefix=f".{output.name}-", dir=output.parent)
     with os.fdopen(handle, "wb") as file:
         try:
@@ -72,13 +73,13 @@ def report(recording: str | os.PathLike[str] | None = None, *,
            output: str | os.PathLike[str] | None = None, height: int = 640) -> Report:
     """Makes the page of a recording: memory over time by category and call site.
 
-    recording  a file that `--record FILE` wrote; the default is that of this process, as far as it
-               has been written now
+    recording  a file that `--record FILE` wrote; the default is the recording of this process,
+               with the events until now
     output     the file of the page, which is replaced; the default is the recording's name with
-               .html behind it
+               .html
     height     of the frame in a notebook, in pixels
 
-    In Jupyter the result shows the page. If there is none to show, that is said on stderr, and the
+    In Jupyter, the result shows the page. If there is no page, one line on stderr says so, and the
     result is false."""
     if recording is None:
         if not library.loaded:

@@ -18,11 +18,11 @@ def loaded() -> bool:
 
 
 def stats() -> dict[str, Any]:
-    """The figures of this process now, by the names of the statistics file
-    (docs/reference/statistics.md): pid, mode, policy, recording, and for each device all counters.
+    """Returns the figures of this process now. The keys are those of the statistics file
+    (docs/reference/statistics.md): pid, mode, policy, recording, and devices with all counters.
 
-    Empty if the object is not loaded; without devices before CUDA is in use. Figures that are
-    read one after the other may belong to different moments."""
+    Returns {} if the object is not loaded. Before CUDA is in use, `devices` is empty. The figures
+    are read one after the other, so they may differ by some events."""
     if library.call("spillway_version") is None:
         return {}
     return {"pid": os.getpid(), "mode": library.about("mode"), "policy": library.about("policy"),
@@ -30,9 +30,9 @@ def stats() -> dict[str, Any]:
 
 
 def step() -> None:
-    """Marks the beginning of a step, for example of a training iteration: for the recording, for
-    spillway to learn which memory a step uses when, and for the key `nth_in_step` of a policy. Call
-    it from one thread, at the same place in every step."""
+    """Marks the beginning of a step, for example of a training iteration. The recording, the
+    prediction of memory uses, and the key `nth_in_step` of policies use the mark. Call it from one
+    thread, at the same place in every step."""
     library.call("spillway_mark_step")
 
 
@@ -40,7 +40,7 @@ def step() -> None:
 def mark(name: str) -> Iterator[None]:
     """Marks a part of the program in the recording: `with spillway.mark("eval"): ...`, or
     `@spillway.mark("eval")` above a function. A part that begins before CUDA is in use is not
-    seen."""
+    recorded."""
     text = str(name).encode(errors="replace")
     library.call("spillway_mark_begin", text)
     try:
@@ -54,12 +54,12 @@ _tags = threading.local()  # of each thread: the tag that it has now
 
 @contextlib.contextmanager
 def tag(name: str) -> Iterator[None]:
-    """Tags the memory that this thread asks for inside: `with spillway.tag("kv-cache"): ...`, or
-    `@spillway.tag("kv-cache")` above a function. Inside another tag the inner one counts. Pauses,
-    reports and policies go by tags. Of PyTorch's memory, what its backward threads ask for is not
-    inside; with PyTorch's own cache, whole segments of the cache are tagged.
+    """Tags the memory that this thread allocates in the block: `with spillway.tag("kv-cache"):
+    ...`, or `@spillway.tag("kv-cache")` above a function. Of nested tags, the inner one counts.
+    Pauses, reports and policies use tags. PyTorch's backward threads do not have the tag. With
+    PyTorch's own cache, a tag belongs to a whole segment of the cache.
 
-    ValueError for a name that is empty, longer than 63 bytes of UTF-8, or has control
+    Raises ValueError if the name is empty, is longer than 63 bytes of UTF-8, or has control
     characters."""
     text, before = str(name), getattr(_tags, "name", "")
     encoded = text.encode(errors="replace")
@@ -76,16 +76,17 @@ def tag(name: str) -> Iterator[None]:
 
 
 def pause(rule: str | None = None, *, tag: str | None = None) -> bool:
-    """Moves the device memory of this process to the host, or only that of a rule of its policy or
-    of a tag, as far as it can move, and gives what is free to the driver. Tensors stay valid: what
-    is used meanwhile is read from the host, slowly. False if nothing has moved: memory cannot move,
-    a device did not become idle, or nothing has that name."""
+    """Moves the device memory of this process to the host, and gives it to the driver. With `rule`
+    or `tag`, moves only the memory of this rule of the policy, or of this tag. Memory that cannot
+    move stays. Tensors stay valid: the device reads paused memory from the host, which is slow.
+    Returns False if nothing has moved: memory cannot move, a device did not become idle, or there
+    is no such rule or tag."""
     return _call("spillway_pause", rule, tag) == 0
 
 
 def resume(rule: str | None = None, *, tag: str | None = None) -> bool:
-    """Moves all of it back, or only that of a rule or a tag, as far as the devices have room. False
-    if nothing has that name."""
+    """Moves paused memory back, as much as the devices have room for. With `rule` or `tag`, moves
+    only the memory of this rule or tag. Returns False if there is no such rule or tag."""
     return _call("spillway_resume", rule, tag) == 0
 
 
@@ -100,7 +101,7 @@ def _call(function: str, rule: str | None, tag: str | None) -> int | None:
 
 @contextlib.contextmanager
 def paused(rule: str | None = None, *, tag: str | None = None) -> Iterator[bool]:
-    """Lends the device for a while: `with spillway.paused(): subprocess.run(...)`."""
+    """Pauses the device memory during the block: `with spillway.paused(): subprocess.run(...)`."""
     done = pause(rule, tag=tag)
     try:
         yield done

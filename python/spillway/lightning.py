@@ -1,4 +1,4 @@
-"""The memory of a training in the logs of Lightning's Trainer."""
+"""The memory of a training run in the logs of Lightning's Trainer."""
 from __future__ import annotations
 
 import sys
@@ -19,7 +19,7 @@ from ._meter import Meter
 class MemoryCallback(Callback):
     """Writes spillway's figures to all loggers of the trainer, every `log_every_n_steps` steps
     (docs/recipes/integrations.md). Without spillway in the process it writes nothing, and one line
-    on stderr says so."""
+    on stderr reports this."""
 
     def __init__(self) -> None:
         self._meter = Meter()

@@ -1,11 +1,11 @@
-"""A plugin of pytest: tests that must fit into the memory of a GPU, on a machine that has none.
+"""A plugin of pytest: tests that must fit into the memory of a GPU, on a machine without a GPU.
 
     @pytest.mark.gpu_memory("24 GB")
     def test_training_fits(): ...
 
-Each such test runs in a process of its own under `spillway sim --memory "24 GB" --require fit`. It
-fails if it does not fit, with the verdict. docs/recipes/integrations.md explains the options and
-limits.
+Each such test runs in a separate process under `spillway sim --memory "24 GB" --require fit`. If
+the test does not fit, it fails, and the failure shows the verdict. docs/recipes/integrations.md
+explains the options and limits.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ import pytest
 from ._command import environment, find_command
 
 MARK = "gpu_memory"
-# In the process of a test: the folder for its reports. What the test starts is no such process.
+# In the process of a test: the folder for its reports. Programs that the test starts do not get it.
 REPORTS = os.environ.pop("PYTEST_SPILLWAY_REPORTS", None)
-TOGETHER = ("-n", "0")  # pytest-xdist's, should the configuration ask for several processes
+TOGETHER = ("-n", "0")  # pytest-xdist: one process, whatever the configuration has
 
 
 class Reporter:
-    """Writes the reports of this process to REPORTS, one a file, numbered."""
+    """Writes each report of this process to a numbered file in REPORTS."""
 
     def __init__(self, config: pytest.Config, folder: str) -> None:
         self._config = config
@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _flags(item: pytest.Item, mark: pytest.Mark) -> list[str]:
-    """The options of `spillway sim`: devices=2 is --devices 2."""
+    """Returns the options of `spillway sim`: devices=2 is --devices 2."""
     if len(mark.args) > 1 or not mark.args and "profile" not in mark.kwargs:
         raise pytest.UsageError(f'{item.nodeid}: expected {MARK}("24 GB"), or {MARK}(profile='
                                 f'"rtx4090-24g"), with more options of spillway sim by name')
@@ -64,7 +64,8 @@ def _flags(item: pytest.Item, mark: pytest.Mark) -> list[str]:
 
 
 def _command(item: pytest.Item) -> list[str]:
-    """Runs this test alone. Whatever -k and -m the configuration has, it has been chosen."""
+    """Returns the command that runs only this test. It ignores -k and -m of the configuration,
+    because the test is already selected."""
     config = item.config
     names = [node.name for node in item.listchain()
              if isinstance(node, (pytest.Class, pytest.Item))]
@@ -78,7 +79,8 @@ def _command(item: pytest.Item) -> list[str]:
 
 
 def _run(item: pytest.Item, mark: pytest.Mark) -> tuple[list[pytest.TestReport], int, str, str]:
-    """The reports of the test, and the exit code, the output and the verdict of its process."""
+    """Runs the test. Returns its reports, and the exit code, the output and the verdict of its
+    process."""
     command = find_command()
     if command is None:
         raise FileNotFoundError("the command `spillway` is not found")
@@ -103,7 +105,7 @@ def _read(config: pytest.Config, text: str) -> pytest.TestReport:
 
 
 def _judge(item: pytest.Item, mark: pytest.Mark) -> list[pytest.TestReport]:
-    """The reports of the test. It has failed if it does not fit."""
+    """Returns the reports of the test. A test that does not fit has failed."""
     reports, status, output, verdict = _run(item, mark)
     if not reports or reports[-1].when != "teardown":
         raise RuntimeError(f"the process of the test ended with {status}:\n{output}")
@@ -123,7 +125,7 @@ def _failed(item: pytest.Item, reason: str) -> pytest.TestReport:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> object:
-    """Runs a marked test in its process, and reports here what was reported there."""
+    """Runs a marked test in a separate process, and passes the reports of that process on."""
     mark = item.get_closest_marker(MARK)
     if mark is None or REPORTS is not None:
         return None

@@ -1,4 +1,4 @@
-"""The memory of a training in the logs of transformers' Trainer."""
+"""The memory of a training run in the logs of transformers' Trainer."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,8 +9,8 @@ from ._meter import Meter
 
 
 class MemoryCallback(transformers.TrainerCallback):
-    """Adds spillway's figures to each log of the loss (docs/recipes/integrations.md). It must come
-    before the callbacks of the trackers, where `log_memory` puts it."""
+    """Adds spillway's figures to each log of the loss (docs/recipes/integrations.md). It must run
+    before the callbacks of the trackers; `log_memory` inserts it there."""
 
     def __init__(self) -> None:
         self._meter = Meter()
@@ -23,7 +23,7 @@ class MemoryCallback(transformers.TrainerCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None,
                **kwargs: Any) -> None:
-        """`logs` is what the trackers get; the history has a copy of it."""
+        """Trackers get `logs`. The history has a copy, so the copy gets the figures too."""
         if logs is not None and "loss" in logs:
             figures = self._meter.read()
             logs.update(figures)
@@ -31,7 +31,7 @@ class MemoryCallback(transformers.TrainerCallback):
 
 
 def log_memory(trainer: transformers.Trainer) -> None:
-    """Adds what the program holds, what is spilled, and what a step costs, to each log of the loss
-    of this trainer: for all its trackers, and in `trainer.state.log_history`. Without spillway in
-    the process it adds nothing, and one line on stderr says so."""
+    """Adds spillway's figures to each log of the loss of this trainer: held memory, spilled memory,
+    moves and waits. All trackers get them, and `trainer.state.log_history` has them. Without
+    spillway in the process it adds nothing, and one line on stderr reports this."""
     trainer.callback_handler.callbacks.insert(0, MemoryCallback())
