@@ -12,11 +12,11 @@
 cJSON *spw_cli_advise_json_make(const struct spw_cli_advise_settings *settings,
                                 enum spw_cli_advise_answer answer, uint64_t peak_bytes);
 
-/* Adds figures of a run, or those that a plan predicts. */
+/* Adds the figures of a run, or the predicted figures of a plan. */
 void spw_cli_advise_json_figures(cJSON *json, const char *key, uint64_t device_bytes,
                                  uint64_t host_bytes, uint64_t moved_bytes, double ratio);
 
-/* Adds the figures that a plan predicts, under the name of its way. Returns the way's object. */
+/* Adds the predicted figures of a plan, in an object with the name `way`. Returns this object. */
 cJSON *spw_cli_advise_json_plan(cJSON *json, const char *way,
                                 const struct spw_cli_advise_settings *settings,
                                 const struct spw_cli_advise_plan *plan);

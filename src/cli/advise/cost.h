@@ -17,14 +17,13 @@
  * number of granules. */
 #define SPW_CLI_ADVISE_GRANULE (UINT64_C(2) << 20)
 
-/* Blocks smaller than this are not split. A block with few granules leaves almost no choice of the
- * share. */
+/* Smaller blocks are not split. They have too few granules for a choice of the share. */
 #define SPW_CLI_ADVISE_SPLIT (4 * SPW_CLI_ADVISE_GRANULE)
 
-/* The part of a large budget that can be live memory, in permille. The rest is lost to gaps between
- * blocks. On the smallest devices that still ran the training, 98.0 to 99.6 % of the memory was
- * live (benchmark frag-torch, capacity E). This value is a little lower, because the blocks of the
- * first steps are not packed yet and would otherwise spill. */
+/* The part of the budget that can be live memory, in permille. The rest is lost to gaps between
+ * blocks. The smallest devices on which a training runs have 98.0 to 99.6 % live memory
+ * (benchmark frag-torch, capacity E). This value is a little lower, because the blocks of the
+ * first steps are not packed yet. */
 #define SPW_CLI_ADVISE_LIVE_PERMILLE 970
 
 static inline uint64_t spw_cli_advise_live_bytes(uint64_t budget_bytes)
@@ -48,10 +47,9 @@ static inline uint64_t spw_cli_advise_budget_for(uint64_t live_bytes)
  * and waits (benchmark `spill`, rows `safe`). The lower figure is used. */
 #define SPW_CLI_ADVISE_DEFAULT_NS_PER_BYTE 0.09
 
-/* If a block is partly on the host, each of its granules on the host adds this cost to an
- * allocation and free of the block: 2 us to map the granule, 56 us to make it accessible and 30 us
- * to unmap it. The figures were measured by others on an RTX 4050 (tests/bench/README.md, table
- * A). */
+/* The cost of a granule on the host, for each allocation and free of a block that is partly on
+ * the host: 2 us to map the granule, 56 us to make it accessible and 30 us to unmap it. Others
+ * measured these figures on an RTX 4050 (tests/bench/README.md, table A). */
 #define SPW_CLI_ADVISE_REMAP_NS 88000.0
 
 /* `bytes` is the number of bytes that a step allocates on the host, in blocks that are partly on

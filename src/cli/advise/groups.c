@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum {
-    SIZES = 8, /* a place with more sizes is one group: its sizes differ from step to step */
+    SIZES = 8, /* a place with more sizes is one group, because its sizes differ from step to
+                * step */
     PLACES = 4096,
 };
 

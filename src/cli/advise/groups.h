@@ -34,16 +34,15 @@ struct spw_cli_advise_groups {
     double *link_bytes; /* in a step, if the kind is on the host; by kind */
 };
 
-/* Makes the largest groups, at most `most` of them. If no recorded call uses a kind, the kind is
- * charged at the rate of its group. If no recorded call uses a group, the group is omitted, because
- * its uses may be hidden. For instance, cuBLAS does not pass the address of its workspace as an
- * argument. Returns false if memory runs out. The caller calls spw_cli_advise_groups_fini even on
- * failure. */
+/* Makes the largest groups, at most `most` of them. A kind without recorded uses has the rate of
+ * its group. A group without recorded uses is omitted, because its uses may be hidden. For
+ * example, cuBLAS does not pass the address of its workspace as an argument. Returns false if
+ * memory runs out. The caller calls spw_cli_advise_groups_fini even on failure. */
 bool spw_cli_advise_groups_make(const struct spw_cli_advise_history *history, size_t most,
                                 struct spw_cli_advise_groups *ret_groups);
 void spw_cli_advise_groups_fini(struct spw_cli_advise_groups *groups);
 
-/* Returns the part of a figure of the group that falls on the host. */
+/* Returns the host's part of a figure of the group. */
 static inline uint64_t spw_cli_advise_group_part(const struct spw_cli_advise_group *group,
                                                  uint64_t figure)
 {

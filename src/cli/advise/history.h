@@ -1,19 +1,19 @@
-/* A recording, as `spillway advise` needs it (reader.h reads it). For each kind of allocation, it
- * has the device memory that the kind held at each moment, and how often calls used this memory. A
- * kind is a call site and a size, as in rules. Only the device with the highest peak is read. One
- * thread.
+/* A recording, as `spillway advise` needs it (reader.h reads it). For each kind of allocation,
+ * it has the device memory that the kind held at each moment, and how often calls used this
+ * memory. A kind is a call site and a size, as in rules. Only the device with the highest peak
+ * is read. One thread.
  *
- * If the program marks its steps, the marks define the steps. Otherwise steps are found as
+ * * * If the program marks its steps, the marks define the steps. Otherwise steps are found as
  * repetitions of the program's large allocations. The figures of a step are averages over the
- * second half of the run, so that the first steps do not count. The half of the run is counted in
- * kernels. If the recording has no uses, the half is counted in large allocations.
+ * second half of the run, because the first steps differ. Half of the run is half of its
+ * kernels. Without recorded uses, it is half of the large allocations.
  *
- * If the recording has the forward passes of modules (SPILLWAY_RECORD_MODULES), the history also
- * tells which memory a pass saves for backward: blocks that the pass allocates, does not return,
- * and the backward pass frees. A module that is recomputed frees them at the end of its pass, and
- * allocates them again when the backward pass comes to it. It keeps its arguments until then.
- * Marked modules may contain each other, as stages contain layers. A history has those of one
- * depth. */
+ * * * If the recording has the forward passes of modules (SPILLWAY_RECORD_MODULES), the history
+ * also has the memory that a pass saves for backward. The pass allocates this memory and does
+ * not return it, and the backward pass frees it. A recomputed module frees it at the end of its
+ * forward pass, and allocates it again when the backward pass reaches the module. It keeps its
+ * arguments until then. A marked module may contain other marked modules, as a stage contains
+ * layers. A history has only modules of one depth. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@
 
 #define SPW_CLI_ADVISE_NONE UINT32_MAX
 
-/* Smaller allocations do not get kinds of their own, because they share chunks. */
+/* Smaller allocations have no kind, because they share chunks. */
 enum { SPW_CLI_ADVISE_LEAST = 1 << 20 };
 
 struct spw_cli_advise_kind {
@@ -55,8 +55,8 @@ struct spw_cli_advise_life {
     bool by_backward, freed_by_backward; /* on a thread of the backward pass */
     bool is_output;                      /* its pass returns it */
     bool is_saved;                       /* by its pass, for backward */
-    uint32_t keeper; /* the pass that would keep it for longer, as an argument, if it were
-                      * recomputed; SPW_CLI_ADVISE_NONE: none */
+    uint32_t keeper; /* a pass with this argument, which keeps it longer if it is recomputed;
+                      * SPW_CLI_ADVISE_NONE: none */
     size_t first_change, last_change; /* of the allocation and the free; SIZE_MAX: not freed */
     size_t born, died;                /* position in the run, counted in large allocations */
 };
@@ -64,7 +64,7 @@ struct spw_cli_advise_life {
 /* A module whose forward passes the recording has. */
 struct spw_cli_advise_module {
     char *name;   /* as in the rules of a policy */
-    double share; /* of a step's kernel time: its forward passes */
+    double share; /* its forward passes, as a share of a step's kernel time */
 };
 
 /* A forward pass of a module. */
@@ -72,9 +72,9 @@ struct spw_cli_advise_pass {
     uint32_t module;
     uint64_t number;                  /* in the recording; 0: not known */
     size_t first_change, last_change; /* the changes during the pass: [first, last) */
-    size_t again_change; /* before it, the backward pass comes to the module; SIZE_MAX: never */
-    size_t done_change;  /* before it, the last of the memory that it saves was freed; 0: none */
-    uint64_t work_bytes; /* the most that its own blocks hold during the pass, without outputs */
+    size_t again_change; /* the backward pass reaches the module before it; SIZE_MAX: never */
+    size_t done_change;  /* the last saved memory was freed before it; 0: none */
+    uint64_t work_bytes; /* most memory of its own blocks during the pass, without outputs */
 };
 
 struct spw_cli_advise_history {

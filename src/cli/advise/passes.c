@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The pass that allocates a block: the open one, except for blocks of the backward pass. */
+/* A block belongs to the open pass, unless the backward pass allocates it. */
 uint32_t spw_cli_advise_passes_open(const struct spw_cli_advise_reading *reading, uint32_t thread)
 {
     return spw_cli_advise_is_backward(reading, thread) ? SPW_CLI_ADVISE_NONE : reading->pass;
@@ -37,7 +37,7 @@ static uint32_t module_of(struct spw_cli_advise_history *history, const char *na
     return (uint32_t)history->module_count++;
 }
 
-/* One pass is open at a time: passes that other threads begin before its end are left out. */
+/* Only one pass is open at a time. Passes that other threads begin during it are ignored. */
 static void begin_pass(struct spw_cli_advise_reading *reading, uint32_t module)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -66,8 +66,8 @@ static void end_pass(struct spw_cli_advise_reading *reading, uint32_t module)
     }
 }
 
-/* Notes that a block is an argument of a pass. Of several passes, backward comes to the first one
- * last, so the block would be kept for this one. */
+/* Records that a block is an argument of a pass. If several passes have this argument, the
+ * backward pass reaches the first of them last, so the block is kept for that pass. */
 static void take_argument(struct spw_cli_advise_reading *reading, size_t life)
 {
     if (reading->history->lives[life].keeper == SPW_CLI_ADVISE_NONE) {
@@ -113,7 +113,7 @@ static void take_tensors(struct spw_cli_advise_reading *reading, char *text)
     reading->ended = SPW_CLI_ADVISE_NONE;
 }
 
-/* The backward pass has come to a pass, which is given by its number. */
+/* The backward pass has reached the forward pass with this number. */
 static void take_backward(struct spw_cli_advise_reading *reading, uint64_t number)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -151,7 +151,7 @@ static struct spw_cli_advise_marked *find_marked(struct spw_cli_advise_reading *
     return &reading->marked[reading->marked_count++];
 }
 
-/* The survey learns which modules contain others. */
+/* The survey finds the modules that contain others. */
 static void survey_mark(struct spw_cli_advise_reading *reading, const char *name, bool begins)
 {
     struct spw_cli_advise_marked *module = begins ? find_marked(reading, name) : NULL;
@@ -173,7 +173,7 @@ static void survey_mark(struct spw_cli_advise_reading *reading, const char *name
     }
 }
 
-/* True if the history leaves the module out, because it takes modules inside of it. */
+/* True if the history has modules inside the module, and not the module itself. */
 static bool is_left_out(struct spw_cli_advise_reading *reading, const char *name)
 {
     const struct spw_cli_advise_marked *module = find_marked(reading, name);
@@ -223,7 +223,7 @@ static bool is_saved(const struct spw_cli_advise_history *history,
            life->last_change >= pass->again_change;
 }
 
-/* Returns true if the block is freed before backward comes to its keeper. */
+/* Returns true if the block is freed before the backward pass reaches its keeper. */
 static bool is_kept(const struct spw_cli_advise_history *history,
                     const struct spw_cli_advise_life *life)
 {

@@ -5,7 +5,8 @@
 
 #include "cli/advise/reading.h"
 
-/* Take an event that names a mark, and one that names a pass (SPW_RECORD_NAMED_PASS). */
+/* _mark takes an event that names a mark. _note takes one that names a pass
+ * (SPW_RECORD_NAMED_PASS). */
 void spw_cli_advise_passes_mark(struct spw_cli_advise_reading *reading,
                                 const struct spw_cli_event *event);
 void spw_cli_advise_passes_note(struct spw_cli_advise_reading *reading,

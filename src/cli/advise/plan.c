@@ -58,7 +58,7 @@ static void sum_modules(const struct spw_cli_advise_modules_problem *problem,
     }
 }
 
-/* What a choice of modules asks. */
+/* The state of a choice of modules. */
 struct modules {
     struct spw_cli_advise_timeline timeline;
     struct spw_cli_advise_modules_problem problem;
@@ -168,8 +168,8 @@ static void place(struct placing *placing, const unsigned *percents)
     }
 }
 
-/* Returns the least percentage that places at least this share of each block of a group on the
- * host, in whole granules. Returns 100 if each block is then placed as a whole. */
+/* Returns the percentage for a rule that places at least this share of each block of a group on
+ * the host, in whole granules. Returns 100 if this is the whole block. */
 static unsigned percent_of(const struct placing *placing, int group, double share)
 {
     unsigned percent = (unsigned)(share * 100);
@@ -322,8 +322,8 @@ static void place_none(struct spw_cli_advise_plan *plan)
     }
 }
 
-/* Places the memory that does not fit although modules are recomputed, or lets it spill, whichever
- * costs less. Returns false if no rules make the program fit. */
+/* Modules are recomputed, but some memory still does not fit. Places this memory on the host or
+ * lets it spill, whichever costs less. Returns false if no rules make the program fit. */
 static bool place_rest(struct placing *placing, const struct spw_cli_advise_goal *goal,
                        struct spw_cli_advise_plan *plan, uint64_t excess)
 {

@@ -77,8 +77,8 @@ bool spw_cli_advise_plan_make(const struct spw_cli_advise_history *history,
                               struct spw_cli_advise_plan *ret_plan);
 void spw_cli_advise_plan_fini(struct spw_cli_advise_plan *plan);
 
-/* Finds the peaks of a run with more and more modules recomputed. The caller frees *ret_points,
- * which may be NULL. Returns their number, 0 if memory runs out. */
+/* Finds the peaks of a run, with an increasing number of recomputed modules. The caller frees
+ * *ret_points, which may be NULL. Returns their number, 0 if memory runs out. */
 size_t spw_cli_advise_plan_curve(const struct spw_cli_advise_history *history,
                                  const struct spw_cli_advise_goal *goal,
                                  struct spw_cli_advise_point **ret_points);

@@ -73,7 +73,7 @@ static void print_plans(const struct question *question,
 
     spw_cli_advise_answer_head(history, goal, question->ways[PLACING].plan.live_bytes);
     for (int i = 0; i < WAYS; i++) {
-        /* Without an offer, it says why no rules make the program fit. */
+        /* If there is no offer, the text is the reason why no rules make the program fit. */
         if (question->ways[i].is_offered ||
             (i == PLACING && !question->ways[RECOMPUTING].is_offered)) {
             spw_cli_advise_answer_print(history, goal, &question->ways[i].plan);
@@ -299,8 +299,8 @@ static bool replay_way(struct question *question, int number)
     return true;
 }
 
-/* Returns true if a way is worth a run. Memory on the host is predicted well enough to leave a run
- * out if recomputing is predicted to be faster by far. */
+/* Returns true if a way is worth a run. The way that only places memory is not run if
+ * recomputing is predicted to be much faster: the predictions are good enough for this decision. */
 static bool is_worth_a_run(const struct question *question, int number)
 {
     const struct way *recomputing = &question->ways[RECOMPUTING];

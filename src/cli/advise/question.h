@@ -1,5 +1,5 @@
-/* The answer of `spillway advise` for a command: runs it with ample memory and within the budget,
- * makes plans, and writes the policy that is best. One thread. */
+/* The answer of `spillway advise` for a command. Runs the command with ample memory and within
+ * the budget, makes plans, and writes the best policy. One thread. */
 #pragma once
 
 #include "cli/advise/settings.h"

@@ -98,8 +98,9 @@ static uint32_t begin_life(struct spw_cli_advise_reading *reading,
     return (uint32_t)history->life_count++;
 }
 
-/* Returns the bytes of a block that count as live on the device. Memory on the host without a
- * rule has spilled, and counts, because it would be on a device with room for it. */
+/* Returns the bytes of a block that count as live on the device. Spilled memory also counts,
+ * because it would be on the device if there were room. Memory that a rule placed on the host does
+ * not count. */
 static int64_t device_bytes_of(const struct spw_cli_block *block)
 {
     if (block->rule == 0) {
@@ -254,9 +255,8 @@ static bool repeats(const uint32_t *sequence, size_t count, size_t period)
     return true;
 }
 
-/* Returns the shortest period of a sequence. Nearly all of the sequence's second half must repeat
- * with this period. The period is at most half as long as the sequence. Returns 0 if there is
- * none. */
+/* Returns the shortest period of a sequence, at most half of its length. Nearly all of the
+ * sequence's second half must repeat with this period. Returns 0 if there is no period. */
 static size_t find_period(const uint32_t *sequence, size_t count)
 {
     for (size_t period = 1; period <= count / 2; period++) {
@@ -325,9 +325,9 @@ static void count_steps(struct spw_cli_advise_reading *reading)
     }
 }
 
-/* Judges a kind by its blocks that are allocated in the second half. A block that is allocated in
- * the first step may seem to outlive a step, because the first step also allocates the memory that
- * stays and is therefore longer. */
+/* Judges a kind by its blocks that are allocated in the second half. The first step is longer,
+ * because it also allocates the memory that stays. Its blocks may therefore seem to outlive a
+ * step. */
 static void judge_kinds(struct spw_cli_advise_reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;

@@ -7,8 +7,8 @@
 
 #define NONE SIZE_MAX
 
-/* A choice must cost less than this share of another one to be preferred. Costs of equal modules
- * differ a little, and a choice of neighbours is easier to read. */
+/* A choice replaces another one only if it costs less than this share of the other. Costs of equal
+ * modules differ a little, and a choice of neighbours is easier to read. */
 #define SHARE 0.97
 
 struct choosing {
@@ -33,7 +33,8 @@ uint64_t spw_cli_advise_modules_cost(const struct spw_cli_advise_modules_problem
     return cost;
 }
 
-/* Returns the bytes that do not fit if the set `again` is recomputed, at least. */
+/* Returns the bytes that do not fit if the set `again` is recomputed; with `maybe`, a lower
+ * bound. */
 static uint64_t excess_of(struct choosing *choosing, const bool *maybe, uint64_t *ret_gains)
 {
     const struct spw_cli_advise_modules_problem *problem = choosing->problem;
@@ -53,9 +54,9 @@ static void keep_if_best(struct choosing *choosing, double ns)
 
 /* ---- the first choice ---- */
 
-/* Returns the module that costs least for each byte of the excess that it frees, or NONE if none
- * frees any. Of similar ones, the first: when it runs again, the memory of the later ones is gone.
- */
+/* Returns the module with the least cost for each freed byte of the excess, or NONE if no module
+ * frees memory. Of similar modules, returns the first one: when it runs again, the memory of the
+ * later ones is free. */
 static size_t cheapest(const struct choosing *choosing, uint64_t excess)
 {
     size_t best = NONE;

@@ -1,8 +1,8 @@
 /* Chooses the modules that are recomputed, so that a program fits in a budget at the least cost. A
- * module is recomputed in each of its passes, or in none. What does not fit then has a cost for
- * each byte. The search first takes the module with the least cost for each byte at the peak, again
- * and again. Then it looks for a cheaper set, depth first, until it has proven its choice, or has
- * asked for SPW_CLI_ADVISE_ASKED peaks. Pure. */
+ * module is recomputed in each of its passes, or in none. Memory that still does not fit has a cost
+ * for each byte. The search first adds one module after another, always the one with the least cost
+ * for each byte at the peak. Then it looks for a cheaper set, depth first. It ends when its choice
+ * is proven, or after SPW_CLI_ADVISE_ASKED peaks. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,10 +16,9 @@ struct spw_cli_advise_modules_problem {
     const uint64_t *costs; /* of recomputing each module, in nanoseconds a step */
     uint64_t limit;        /* bytes that fit */
     double excess_ns;      /* the cost of each byte of the peak beyond the limit */
-    /* Returns the peak if the modules `again` are recomputed, and writes the bytes at this peak
-     * that each other module would free. NULL: they are not needed. Modules that are in `maybe`
-     * instead (NULL: none) may be recomputed or not: the peak is a lower bound of all these peaks.
-     */
+    /* Returns the peak if the modules `again` are recomputed. Writes the bytes that each other
+     * module would free at this peak, unless the output is NULL. The modules in `maybe` (NULL:
+     * none) may be recomputed or not: the peak is then a lower bound for all these cases. */
     uint64_t (*peak)(const void *context, const bool *again, const bool *maybe,
                      uint64_t *ret_gains);
     const void *context;
@@ -30,15 +29,15 @@ struct spw_cli_advise_modules_problem {
 bool spw_cli_advise_modules_choose(const struct spw_cli_advise_modules_problem *problem,
                                    bool *ret_again, bool *ret_proven);
 
-/* The peak with more and more modules recomputed. */
+/* The peak with a number of recomputed modules. */
 struct spw_cli_advise_point {
     size_t count;           /* of modules */
     uint64_t peak, cost_ns; /* of a step */
 };
 
-/* Writes the points of the first search that have a lower peak than all before, from no module on.
- * `ret_points` has room for one more than there are modules. Returns their number, 0 if memory runs
- * out. The limit of the problem has no meaning here. */
+/* Writes the points of the first search, beginning without any module. Leaves out points whose peak
+ * is not lower than all peaks before. `ret_points` has room for the number of modules plus one.
+ * Returns the number of points, 0 if memory runs out. Ignores the limit of the problem. */
 size_t spw_cli_advise_modules_curve(const struct spw_cli_advise_modules_problem *problem,
                                     struct spw_cli_advise_point *ret_points);
 

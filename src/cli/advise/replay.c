@@ -152,7 +152,7 @@ bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t
     return run(replays, &trial, what, ret_run);
 }
 
-/* The time at a place in the second half, which may lie between two marks. */
+/* Returns the time at a place in the second half. The place may lie between two marks. */
 static double time_at(const struct spw_cli_advise_run *run, double place)
 {
     unsigned before = place > 0 ? (unsigned)place : 0;

@@ -31,7 +31,7 @@ struct spw_cli_advise_run {
     uint64_t promoted_bytes; /* total moved back */
 };
 
-/* Reads the figures of a run from those of its main device. Leaves the code and the outcome 0. */
+/* Reads the figures of a run from its main device. Sets the code and the outcome to 0. */
 void spw_cli_advise_run_read(const struct spw_cli_sim_device *device,
                              struct spw_cli_advise_run *ret_run);
 
@@ -47,17 +47,16 @@ bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
                                    struct spw_cli_advise_run *ret_run);
 
 /* Runs the command on a device with `device_bytes` of memory, and records the run. `policy` is a
- * path or the name of an installed policy; NULL: no policy. `what_rules` says for the progress what
- * the rules in replays->policy do. `host_bytes` is the limit of host
- * memory; UINT64_MAX: no limit. Returns false if the command could not be started or was
- * interrupted. */
+ * path or the name of an installed policy; NULL: no policy. `what_rules` describes the rules in
+ * replays->policy, for the lines of progress. `host_bytes` is the limit of host memory; UINT64_MAX:
+ * no limit. Returns false if the command could not be started or was interrupted. */
 bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
                                 uint64_t host_bytes, const char *policy, const char *what_rules,
                                 struct spw_cli_advise_run *ret_run);
 
-/* Returns the simulated time of a step, if the second half of the run has `steps` steps: the
- * median, since a single step may be longer, when the pool moves blocks for good. Returns 0 if it
- * is not known. */
+/* Returns the simulated time of a step, if the second half of the run has `steps` steps. The result
+ * is the median, because a single step may be longer, for example when the pool rearranges blocks.
+ * Returns 0 if the time is not known. */
 uint64_t spw_cli_advise_run_step_ns(const struct spw_cli_advise_run *run, double steps);
 
 /* Returns true if a run succeeded and no request for memory failed. */

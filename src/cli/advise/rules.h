@@ -12,7 +12,7 @@
 
 /* What a policy does. */
 struct spw_cli_advise_decisions {
-    const struct spw_cli_advise_group *groups; /* with the part of each that goes to the host */
+    const struct spw_cli_advise_group *groups; /* with the host's share of each */
     size_t group_count;
     const bool *again; /* by module: it is recomputed; NULL: none is */
     uint64_t again_ns; /* of a step, to recompute them */

@@ -88,8 +88,8 @@ static void sort_of_moment(struct search *search, size_t moment)
 
 /* ---- the bound ---- */
 
-/* Returns the least cost to cover the remaining excess at a moment, if every group could be split.
- * Returns UINT64_MAX if the split group and the groups from `place` on do not suffice. */
+/* Returns the least cost to cover the remaining excess at a moment, as if every group could be
+ * split. Returns UINT64_MAX if the split group and the groups from `place` on are not enough. */
 static uint64_t bound_of(const struct search *search, size_t moment, size_t place)
 {
     const struct spw_cli_advise_problem *problem = search->problem;

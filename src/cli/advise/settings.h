@@ -1,5 +1,5 @@
-/* What `spillway advise` was asked, and what its answers for recordings and for commands share. One
- * thread. */
+/* The settings of `spillway advise`, and functions that its answers for recordings and for commands
+ * share. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,19 +25,20 @@ struct spw_cli_advise_settings {
 int spw_cli_advise_write_policy(const struct spw_cli_advise_settings *settings,
                                 struct spw_cli_advise_plan *plan);
 
-/* Warns and returns true if even the best way found is slow. `ratio` is the time of a step as a
+/* Warns and returns true if even the fastest way is slow. `ratio` is the time of a step as a
  * multiple of its time with ample memory; 0: not known. */
 bool spw_cli_advise_warn_if_slow(double ratio);
 
 /* Returns true, and writes a line, if a step takes longer than --slowdown allows. */
 bool spw_cli_advise_is_too_slow(const struct spw_cli_advise_settings *settings, double ratio);
 
-/* Returns true if a policy with this ratio may be written. A slow policy must be asked for. */
+/* Returns true if a policy with this ratio may be written. A slow policy is written only if the
+ * user sets --slowdown. */
 bool spw_cli_advise_may_write(const struct spw_cli_advise_settings *settings, double ratio);
 
-/* Prints the memory that recomputing modules saves, and its cost, and keeps it in settings->points,
- * which the caller frees. Without a budget, sets it to the
- * least memory that --slowdown allows. Writes a line and returns false if it cannot. */
+/* Prints the curve of memory against time for recomputed modules, and stores it in
+ * settings->points, which the caller frees. If there is no budget, sets the budget to the least
+ * memory that --slowdown allows. On failure, writes a line and returns false. */
 bool spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
                                const struct spw_cli_advise_history *history);
 
@@ -47,7 +48,8 @@ bool spw_cli_advise_make_plan(struct spw_cli_advise_settings *settings,
                               const struct spw_cli_advise_history *history,
                               struct spw_cli_advise_plan *ret_plan);
 
-/* Opens the history whose modules make the program fit at the least cost: repeated blocks, or those
- * inside of them, as the layers of a stage. Without a budget, takes blocks of a middle depth. */
+/* Opens the history whose modules make the program fit at the least cost. The modules are repeated
+ * blocks, or blocks inside of them, such as the layers of a stage. Without a budget, takes blocks
+ * of a middle depth. */
 bool spw_cli_advise_open_best(struct spw_cli_advise_settings *settings, const char *path,
                               struct spw_cli_advise_history *history);

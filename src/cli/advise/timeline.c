@@ -72,7 +72,7 @@ static void find_saved(struct spw_cli_advise_timeline *timeline, const uint64_t 
     }
 }
 
-/* A pass that is recomputed frees saved memory at its end, and has it when it runs again. */
+/* A recomputed pass frees saved memory at its end, and allocates it again in its second run. */
 static void cut_at_passes(struct spw_cli_advise_timeline *timeline)
 {
     const struct spw_cli_advise_history *history = timeline->history;
@@ -255,7 +255,7 @@ bool spw_cli_advise_timeline_extent_of(const struct spw_cli_advise_history *hist
     return good;
 }
 
-/* The place of a moment in the run: before this change, or after it. */
+/* Returns the change at a moment in the run. */
 static size_t change_of(const struct spw_cli_advise_history *history, size_t moment)
 {
     return moment >= history->change_count
@@ -263,8 +263,7 @@ static size_t change_of(const struct spw_cli_advise_history *history, size_t mom
                : moment;
 }
 
-/* Returns true if the memory that a pass saves is away at a moment, when the module is
- * recomputed. */
+/* Returns true if recomputing the module frees the saved memory of a pass at this moment. */
 static bool is_away(const struct spw_cli_advise_history *history,
                     const struct spw_cli_advise_pass *pass, size_t moment)
 {
@@ -275,7 +274,7 @@ static bool is_away(const struct spw_cli_advise_history *history,
            (runs ? pass->again_change >= change : pass->again_change > change);
 }
 
-/* Returns true if a block is kept at a moment for its keeper, when that is recomputed. */
+/* Returns true if a block is kept at this moment only because its keeper is recomputed. */
 static bool is_kept(const struct spw_cli_advise_history *history,
                     const struct spw_cli_advise_life *life, size_t moment)
 {

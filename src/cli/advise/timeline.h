@@ -1,8 +1,8 @@
-/* The live bytes of a recorded run, as they would be with other decisions: with memory on the host,
- * and with modules that are recomputed. The run is cut into stretches where a pass of a module ends
- * and where the backward pass first needs its memory again. Between two cuts, a decision changes
- * the live bytes by a constant, so that the highest bytes of each stretch are all that a question
- * needs. One thread. */
+/* Computes the live bytes of a recorded run for other decisions: memory on the host, and recomputed
+ * modules. The run is cut into stretches. A cut is the end of a module's pass, or the moment when
+ * the backward pass first needs the memory of the pass again. In one stretch, a decision changes
+ * the live bytes by a constant. So the timeline stores only the highest bytes of each stretch. One
+ * thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 
 #include "cli/advise/history.h"
 
-/* The peaks of device and host memory, and their moments. A moment is the
- * index of a change, or change_count plus the index of a pass, which runs again at this moment. */
+/* The peaks of device and host memory, and their moments. A moment is the index of a change. If a
+ * pass runs again at the moment, it is change_count plus the index of the pass. */
 struct spw_cli_advise_extent {
     uint64_t device_bytes, host_bytes;
     size_t device_moment, host_moment;
@@ -35,19 +35,19 @@ bool spw_cli_advise_timeline_make(const struct spw_cli_advise_history *history,
 void spw_cli_advise_timeline_fini(struct spw_cli_advise_timeline *timeline);
 
 /* Returns the peaks if some modules are recomputed. `again` has an element for each module. NULL:
- * no module is recomputed. For modules in `maybe`, only the memory counts that recomputing
- * frees, so that the peaks are lower bounds. NULL: there are none. */
+ * no module is recomputed. For modules in `maybe` (NULL: none), the freed memory counts, but not
+ * the memory of the second pass. The peaks are then lower bounds. */
 struct spw_cli_advise_extent
 spw_cli_advise_timeline_extent(const struct spw_cli_advise_timeline *timeline, const bool *again,
                                const bool *maybe);
 
-/* Returns the peak on the device, and writes the bytes that each module would free at its moment.
- * NULL: they are not needed. `timeline` is a struct spw_cli_advise_timeline, as the choice of
- * modules asks for it (recompute.h). */
+/* Returns the peak on the device. Writes the bytes that each module would free at the moment of the
+ * peak, unless the output is NULL. `timeline` is a struct spw_cli_advise_timeline; its type is that
+ * of a callback of recompute.h. */
 uint64_t spw_cli_advise_timeline_peak(const void *timeline, const bool *again, const bool *maybe,
                                       uint64_t *ret_gains);
 
-/* Does all of that for one question. Returns false if memory runs out. */
+/* Makes a timeline, and computes one extent with it. Returns false if memory runs out. */
 bool spw_cli_advise_timeline_extent_of(const struct spw_cli_advise_history *history,
                                        const uint64_t *host_bytes, const bool *again,
                                        struct spw_cli_advise_extent *ret_extent);
