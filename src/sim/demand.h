@@ -8,7 +8,7 @@
 
 /* Kinds of work. They reach different parts of a card's rates (driver/exec/roofline.c). */
 enum sim_work {
-    SIM_WORK_NAMED,            /* memory that a library or an operation names */
+    SIM_WORK_NAMED,            /* work on memory that a library or an operation names */
     SIM_WORK_PRODUCT,          /* of matrices, by the shapes of a library's call */
     SIM_WORK_UNALIGNED,        /* products whose rows do not begin at multiples of 16 bytes */
     SIM_WORK_CONVOLUTION,      /* by the shapes of a library's call */
@@ -33,6 +33,6 @@ struct sim_demand {
     enum spw_gpu_type type;
     float operations; /* of products */
     float bytes;      /* read or written in device memory, during the arithmetic */
-    float besides;    /* read or written before it or after it */
-    uint32_t guessed; /* 1: the bytes are those of the blocks behind a kernel's arguments */
+    float besides;    /* read or written before or after the arithmetic */
+    uint32_t guessed; /* 1: the bytes are the sizes of the blocks behind a kernel's arguments */
 };

@@ -37,7 +37,7 @@ enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256, SIM_RECORD_PATH = 256 
 
 /* The kind of memory that was missing when a request was refused. */
 enum sim_record_lack {
-    SIM_RECORD_NOTHING, /* neither kind below: an injected failure, or no free addresses */
+    SIM_RECORD_NOTHING, /* no memory was missing: an injected failure, or no free addresses */
     SIM_RECORD_DEVICE,  /* memory of the device */
     SIM_RECORD_HOST,    /* host memory that may be page-locked */
 };
@@ -68,8 +68,8 @@ struct sim_record_step {
     uint64_t ns;
     uint64_t host_ns; /* the time that the program needs for its launches */
     uint64_t busy_ns; /* the time of its kernels */
-    uint64_t sure_ns; /* of those whose shapes are known */
-    /* Parts of busy_ns: of kernels that the arithmetic of a type limits, or the memory. */
+    uint64_t sure_ns; /* of the kernels whose shapes are known */
+    /* Parts of busy_ns: kernels limited by the arithmetic of a type; kernels limited by memory. */
     uint64_t computing_ns[SPW_GPU_TYPES], moving_ns;
 };
 
@@ -82,15 +82,16 @@ struct sim_record_device {
     uint64_t own_peak_bytes;
     uint64_t overhead_bytes; /* part of used_bytes: a card's overhead; own_bytes count towards it */
     bool one_memory;         /* the device has no memory of its own */
-    uint64_t together_peak_bytes; /* used_bytes and the host's side of the process */
-    uint64_t died_missing_bytes;  /* above 0: the machine died, and its one memory lacked this */
+    uint64_t together_peak_bytes; /* used_bytes plus the host memory of the process */
+    uint64_t died_missing_bytes;  /* above 0: the machine died, because this much of its one memory
+                                   * was missing */
     uint64_t program_peak_bytes;  /* used_bytes without own, overhead and NCCL bytes */
     uint64_t communicators, communicators_peak;     /* of NCCL: now, and at the peak */
     uint64_t ranks_peak;                            /* of the largest communicator */
     uint64_t nccl_bytes, nccl_peak_bytes;           /* estimate of NCCL's memory on a card */
     uint64_t nccl_most_bytes, nccl_most_peak_bytes; /* upper bound of NCCL's memory */
     uint64_t nccl_taken_bytes; /* part of used_bytes that NCCL takes (SPILLWAY_SIM_OVERHEAD) */
-    uint64_t held_bytes;       /* asked for by calls and not yet freed, in multiples of 512 bytes */
+    uint64_t held_bytes;       /* allocated by calls and not yet freed, in multiples of 512 bytes */
     uint64_t held_peak_bytes;
     uint64_t allocations;                /* calls that asked for memory of the device */
     uint64_t refusals[SIM_RECORD_KINDS]; /* calls answered out of memory */

@@ -432,8 +432,8 @@ static enum sim_outcome_of_call run_histogram(const struct sim_computation *comp
     return finish_partly(&arrays, done, 0);
 }
 
-/* Template arguments: <type of counts, type of values, long, ..., lambda>; the second lambda of
- * CUDA_tensor_histogram means that each value counts as one. */
+/* Template arguments: <type of counts, type of values, long, ..., lambda>. If the lambda is the
+ * second one of CUDA_tensor_histogram, each value counts as one. */
 static bool read_histogram(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     static const char counts_one[] = "{lambda(long)#2}";

@@ -70,9 +70,8 @@ unsigned long long spillway_sim_payload(unsigned long long *ret_dropped);
  * whose content was known. */
 unsigned long long spillway_sim_reads(unsigned long long *ret_known);
 
-/* 1 if the content of a range is known, that is, equal to the content that the same program would
- * find there on a GPU; otherwise 0. Queued work is not considered, so callers must wait for their
- * streams first. */
+/* 1 if the content of a range is known; otherwise 0. Known content is equal to the content on a
+ * real GPU. Queued work is not considered, so callers must wait for their streams first. */
 int spillway_sim_known(unsigned long long address, unsigned long long bytes);
 
 /* An estimate of a step of the program on this card with ample memory. */

@@ -18,9 +18,9 @@
  * (docs/dev/gpu.md). */
 #define LAUNCH_NS 6500
 
-static uint64_t host_ns, launching_ns; /* the time; the part of it for launches */
+static uint64_t host_ns, launching_ns; /* the host's time; the part for launches */
 
-/* The sums of a device; NULL: nothing was launched there. */
+/* The sums of each device; NULL: nothing was launched on it. */
 static struct counted {
     struct sim_period period;
     struct sim_record_step sums; /* of all work so far */
@@ -40,7 +40,7 @@ static void wait_for(uint64_t *ns, uint64_t end_ns)
     *ns = *ns > end_ns ? *ns : end_ns;
 }
 
-/* Kernels and fills. A further part of a library's launch is none by itself. */
+/* Returns true for kernels and fills. Further parts of a library's launch do not count. */
 static bool is_work(const struct sim_op *op)
 {
     return (op->class->node_type == CU_GRAPH_NODE_TYPE_KERNEL ||

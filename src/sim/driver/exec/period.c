@@ -5,7 +5,7 @@
 /* The most places that a key is searched for at. */
 enum { PROBES = 8 };
 
-/* A period that has not come again for so many times its length no longer counts. */
+/* A period is no longer valid if it has not occurred for this multiple of its length. */
 enum { FORGOTTEN = 8 };
 
 /* Returns the place of a key: its own, a free one, or that of another key, which is lost. */

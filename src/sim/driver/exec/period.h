@@ -1,12 +1,13 @@
-/* Finds the period of a sequence of launches: how many launches a step of the program has.
+/* Finds the period of a sequence of launches: the number of launches in a step of the program.
  *
- * A launch is known by a key: its kernel and its grid. If a key comes again after equally many
- * launches, twice in a row or more often, this number of launches may be the period. Launches of a
- * layer do not stay equally far apart, since one step ends and the next begins. A key that comes in
- * every tenth step only has a multiple of the period. The period is therefore the smallest number
- * that has lasted for half as many launches as the number that lasted longest.
+ * * * The key of a launch consists of its kernel and its grid. The distance of a key is the number
+ * of launches until the same key comes again. A distance that occurs at least twice in a row may be
+ * the period. Launches of similar layers have shorter distances, but these do not last, because the
+ * step ends. A key that comes only in every tenth step has a multiple of the period. The period is
+ * therefore the smallest distance that has lasted for half as many launches as the distance that
+ * lasted longest.
  *
- * Locking: the simulator's lock (core/lock.h) is held. */
+ * * * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@ enum { SIM_PERIOD_KEYS = 4096 };
 
 struct sim_period {
     uint64_t count;              /* launches so far */
-    uint64_t longest;            /* launches that a distance has lasted, at most */
+    uint64_t longest;            /* the most launches that a distance has lasted */
     uint64_t lasted;             /* launches that step.launches has lasted */
     uint64_t seen;               /* the last launch that confirmed step.launches */
     struct sim_record_step step; /* the last period that is complete */

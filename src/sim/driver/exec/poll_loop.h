@@ -1,9 +1,9 @@
 /* Polling loops: a thread only queries events and streams repeatedly. With SPILLWAY_SIM_TIME the
  * clock then jumps: to the completion of the event or stream if the thread queries only one, and
  * otherwise to the next completion of any work. So the loop ends at the right time. A few queries
- * in a row are no loop, nor are queries of more than four objects in turn.
+ * in a row do not count as a loop. Queries of more than four objects in turn do not count either.
  *
- * Locking: the simulator's lock (core/lock.h) is held. */
+ * * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,14 +3,15 @@
 /* The time that a kernel takes even if it does nothing, with the gap before it. */
 #define KERNEL_NS 2500.0
 
-/* The L2 cache still holds a part of what the kernel before has written. A kernel reads up to this
- * part of the cache's size from it, and moves it that many times as fast as memory. */
+/* The L2 cache still holds a part of the data that the previous kernel has written. A kernel reads
+ * up to this part of the cache's size from the cache. The cache is this many times as fast as
+ * memory. */
 #define CACHE_PART  0.6
 #define CACHE_SPEED 3.0
 
-/* The parts of the sustained rate of products and of the bandwidth of memory that a kind of work
- * reaches. Those of convolutions, elements, casts, reductions, rows and named memory were fitted to
- * 7 rows of tests/fit/data/times; the others are guesses. */
+/* The parts that a kind of work reaches: of the sustained rate of products, and of the bandwidth of
+ * memory. The parts for convolutions, elements, casts, reductions, rows and named memory were
+ * fitted to 7 rows of tests/fit/data/times. The others are guesses. */
 static const struct {
     double operations, bytes;
 } parts[SIM_WORKS] = {
@@ -31,7 +32,8 @@ static const struct {
     [SIM_WORK_OTHER] = {1, 0.75},
 };
 
-/* The bytes that a kernel moves in memory, where those of the cache count less. */
+/* Returns the bytes that a kernel moves in memory. Bytes that it reads from the cache count
+ * less. */
 static double bytes_of(const struct sim_demand *demand, const struct spw_gpu_profile *profile)
 {
     double bytes = (double)demand->bytes, cached = CACHE_PART * profile->l2_bytes;

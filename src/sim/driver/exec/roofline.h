@@ -1,22 +1,22 @@
-/* The time of a kernel on a card: that of its arithmetic or that of its memory, whichever is
- * longer, and a time for each kernel. This is the roofline model.
+/* The time of a kernel on a card, by the roofline model: the time of its arithmetic or the time of
+ * its memory accesses, whichever is longer, plus a constant time for each kernel.
  *
- * The rates are those of the card's profile (gpu/rate.h). A product of any size reaches the rate
- * that the card sustains, after the constant time: the share of the rate that it reaches grows with
- * its size in this way. Other kinds of work reach a constant part of the rates.
+ * * * The rates are those of the card's profile (gpu/rate.h). Matrix products reach the sustained
+ * rate of the card, apart from the constant time. So small products reach a smaller share of the
+ * rate than large ones. Other kinds of work reach a constant part of the rates.
  *
- * Locking: none. */
+ * * * Locking: none. */
 #pragma once
 
 #include "gpu/rate.h"
 #include "sim/demand.h"
 
-/* Times in nanoseconds, at the parts of the rates that a kind of work reaches. */
+/* Times in nanoseconds, at the rates that the kind of work reaches. */
 struct sim_roofline {
     double ns;        /* of the kernel */
     double computing; /* of its arithmetic */
     double moving;    /* of its memory, during the arithmetic */
-    double besides;   /* of its memory, before it or after it */
+    double besides;   /* of its memory, before or after the arithmetic */
 };
 
 /* The time of a kernel with this demand on a card. */

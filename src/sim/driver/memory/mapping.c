@@ -114,8 +114,8 @@ static bool merge(const struct sim_mapping *below, const struct sim_mapping *abo
            sim_range_end(&below->chunk->extent.range) == above->chunk->extent.range.start;
 }
 
-/* The number of kernel mappings that one mapping adds: one for itself, unless it continues the
- * mapping below, and one for the unmapped space behind it in the reservation, unless a mapping
+/* The number of kernel mappings that one mapping adds. It adds one for itself, unless it continues
+ * the mapping below. It adds another one for the unmapped space behind it, unless a mapping
  * follows. */
 static size_t cost_of(const struct sim_mapping *mapping)
 {

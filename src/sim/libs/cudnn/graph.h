@@ -12,8 +12,8 @@ cudnnStatus_t sim_cudnn_graph_add(const struct sim_cudnn_descriptor *graph,
                                   const struct sim_cudnn_descriptor *pack,
                                   struct sim_shim_work *work);
 
-/* Sets the demand of an execution of the graph, whose memory has been added, with a workspace of
- * that size: that of its convolutions, if it has any. */
+/* Sets the demand of an execution of the graph to that of its convolutions, if it has any. The
+ * memory must have been added before. The workspace has the given size. */
 void sim_cudnn_graph_demand(const struct sim_cudnn_descriptor *graph, size_t workspace_bytes,
                             struct sim_shim_work *work);
 
