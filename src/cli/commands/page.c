@@ -69,9 +69,9 @@ int spw_cli_page_prepare(const char *command, const struct spw_cli_flags *flags)
     return SPW_CLI_EXIT_OK;
 }
 
-/* Writes the page of all recordings. If the other ranks of a job have launchers of their own, each
- * of these writes the page of all that is recorded until then, one after the other: the last one
- * has all of it. Whether the others fail is not known here. */
+/* Writes the page of all recordings. If each rank of a job has its own launcher, each launcher
+ * writes the page of all recordings until then, one after the other. The last page is complete.
+ * Whether the others fail is not known here. */
 static bool write_all(const char *command, size_t own, int exit_code)
 {
     bool job = spw_cli_other_ranks_exist();

@@ -9,6 +9,6 @@
  * command. Returns SPW_CLI_EXIT_OK otherwise, also if the user wants no page. */
 int spw_cli_page_prepare(const char *command, const struct spw_cli_flags *flags);
 
-/* Writes the page of all recordings of the run, says where it is, and opens it if the user wants
- * that. Call it after the last run. `exit_code` is that of the program. */
+/* Writes the page of all recordings of the run, prints its path, and opens it with --open. Call it
+ * after the last run. `exit_code` is that of the program. */
 void spw_cli_page_finish(const char *command, const struct spw_cli_flags *flags, int exit_code);

@@ -102,8 +102,8 @@ struct spw_cli_fit_answer {
     uint64_t spilled;                        /* SPILLS: highest bytes on the host at one time */
     uint64_t to_host_bytes, from_host_bytes; /* SPILLS and was_run: moved in the whole run */
     struct spw_cli_range step;               /* the time of a step with ample memory */
-    struct spw_cli_range slowdown; /* SPILLS: how many times as long a step takes if the memory that
-                                    * is missing moves out and back once in it */
+    struct spw_cli_range slowdown; /* SPILLS: the factor by which a step gets longer if the missing
+                                    * memory moves out and back in each step */
     int code;                      /* FAILED: exit code of the command */
     bool was_run; /* the command was run on this card; false: the answer is computed */
 };

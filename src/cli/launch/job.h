@@ -9,6 +9,6 @@
 const char *spw_cli_job_launcher(const char *argument);
 
 /* Simulates a device for each rank that the launcher in `arguments` starts, and writes one line to
- * stderr. Does nothing without a launcher, if its arguments do not tell the number of ranks, or if
- * the user has chosen the number of devices. */
+ * stderr. Does nothing if there is no launcher, if its arguments do not contain the number of
+ * ranks, or if the user has set the number of devices. */
 void spw_cli_job_set_devices(char *const *arguments);

@@ -1,5 +1,5 @@
-/* The other ranks of a job in which each rank has a launcher of spillway of its own, as in `mpirun
- * spillway run ...`. They write files of their own, and share one page. One thread. */
+/* The other ranks of a job, if each rank has its own launcher of spillway, as in `mpirun spillway
+ * run ...`. They write files of their own, and share one page. One thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -22,15 +22,15 @@ struct spw_cli_cards {
 /* Returns the GPU that the options name. */
 const struct spw_gpu_profile *spw_cli_cards_profile(void);
 
-/* Returns the least time in seconds that so many bytes in one direction take on the link of this
+/* Returns the least time in seconds for this number of bytes in one direction on the link of this
  * GPU. */
 double spw_cli_cards_link_seconds(uint64_t bytes);
 
 /* Finds the cards of a device with `bytes` of memory. */
 void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards);
 
-/* Returns the part of a card's `bytes` that stays free for the system, because device and host
- * share them; 0 if the card has memory of its own. */
+/* Returns the part of a card's `bytes` that stays free for the system if device and host share the
+ * memory; otherwise 0. */
 uint64_t spw_cli_cards_reserve(const struct spw_gpu_profile *card, uint64_t bytes);
 
 /* Returns the bytes that a program can use on a card. The result is at most the memory of the

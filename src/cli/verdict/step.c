@@ -12,8 +12,8 @@
 /* The part of a link's specified bandwidth that copies reach: 55 of 63 GB/s on an H100. */
 #define LINK_PART 0.87
 
-/* How many times as long as the copies moves hold a step up at most: 208 ms on an H100, where all
- * copies of a step took 81 ms (docs/dev/gpu.md). */
+/* Upper bound of the delay of a step by moves, as a multiple of the time of the copies. On an H100,
+ * the delay was 208 ms, and all copies of the step took 81 ms (docs/dev/gpu.md). */
 #define MOVES_MOST 2.6
 
 static double most_of(double a, double b)

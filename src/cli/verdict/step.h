@@ -16,8 +16,8 @@ struct spw_cli_range spw_cli_step_time(const struct spw_cli_sim_device *device,
                                        const struct spw_gpu_profile *from,
                                        const struct spw_gpu_profile *card);
 
-/* Returns how many times as long a step of that time takes if it moves so many bytes to the host,
- * and back. */
+/* Returns the factor by which a step of that time gets longer if it moves this number of bytes to
+ * the host and back. */
 struct spw_cli_range spw_cli_step_slowdown(struct spw_cli_range step,
                                            const struct spw_gpu_profile *card, uint64_t out_bytes,
                                            uint64_t in_bytes);

@@ -52,7 +52,7 @@ void spw_cli_trials_begin(struct spw_cli_trials *trials, const char *command,
 void spw_cli_trials_end(struct spw_cli_trials *trials);
 
 /* Returns the place of the next run in the series: "2 of 5, about 40 s", where the time is that of
- * the runs to come. `left` is the number of these; 0: not known. `how` precedes the number of all
+ * the remaining runs. `left` is the number of these; 0: not known. `how` precedes the number of all
  * runs, for instance "at most ". The text is valid until the next call. */
 const char *spw_cli_trials_place(const struct spw_cli_trials *trials, unsigned left,
                                  const char *how);

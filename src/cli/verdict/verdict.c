@@ -93,8 +93,8 @@ static void add_host_side(struct spw_cli_line *line, const struct spw_cli_sim_de
                      spw_cli_size(reserve));
 }
 
-/* Prints the need on a card of the simulated kind. `ended` is true if the program succeeded, so
- * that its need is known. If requests were lost, the need is a lower bound. */
+/* Prints the need on a card of the simulated kind. `ended` is true if the program succeeded; its
+ * need is then known. If requests were lost, the need is a lower bound. */
 static void say_need(const struct spw_cli_sim_device *device, bool ended)
 {
     struct spw_cli_need need = spw_cli_need_here(device);
