@@ -95,7 +95,7 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
 
 /* Waits for a copy and leaves its context. It waits even after an error, which may come from
  * earlier work, or after the copy was enqueued. *ret_pending (may be NULL) is true if the wait
- * failed, so that the copy may still use the host's memory. */
+ * failed. The copy may then still use the host's memory. */
 static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool pushed,
                        bool *ret_pending)
 {

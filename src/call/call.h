@@ -15,8 +15,8 @@
 
 struct spw_call {
     struct spw_driver *driver;
-    struct spw_device *device; /* the device that serves the call; NULL: unknown, or memory of
-                                  another allocator is freed */
+    struct spw_device *device; /* the device that serves the call; NULL: unknown, or the call frees
+                                * memory of another allocator */
     struct spw_pool *pool;     /* the device's pool; NULL: none, or not looked up yet */
     struct spw_request asked;  /* the request to the pool; its stream and context are the call's */
     CUresult unusable;         /* the driver's error if the stream must not be used now */

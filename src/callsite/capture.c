@@ -231,8 +231,8 @@ static bool is_to_look(struct thread *thread)
     return due;
 }
 
-/* Looks only at every SPW_THREAD_NAME_EVERY'th call: true if the thread's name is not that of its
- * sites. */
+/* Returns true if the thread's name differs from the name in its sites. Checks only one of
+ * SPW_THREAD_NAME_EVERY calls. */
 static bool is_renamed(struct thread *thread)
 {
     return !thread->first && SPW_UNLIKELY(++thread->hits % SPW_THREAD_NAME_EVERY == 0) &&

@@ -12,8 +12,8 @@
 #include "callsite/cpython/python_walk.h"
 
 /* Returns the thread state of the calling thread, and its interpreter in *ret_python. Returns 0 if
- * the thread runs no Python, or an interpreter that cannot be read. Looks for an interpreter only
- * if `look` is set, because that calls the dynamic loader. */
+ * the thread runs no Python, or an interpreter that cannot be read. Searches for an interpreter
+ * only if `look` is set, because the search calls the dynamic loader. */
 uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_python);
 
 /* In a child after fork: allows a new look-up if the fork interrupted one. */

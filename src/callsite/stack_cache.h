@@ -84,8 +84,8 @@ void spw_callsite_stack_cache_destroy(struct spw_callsite_stack_cache *cache);
 /* Removes all guards. */
 void spw_callsite_stack_cache_clear(struct spw_callsite_stack_cache *cache);
 
-/* Returns the site of the stack that followed the last one before, if the guard of that stack holds
- * at this place. Returns 0 otherwise. Programs repeat themselves, so this usually saves the
+/* Returns the site of the stack that last followed the current one, if the guard of that stack is
+ * valid at this place. Returns 0 otherwise. Programs repeat themselves, so this usually saves the
  * calculation of a key. */
 uint32_t spw_callsite_stack_cache_expect(struct spw_callsite_stack_cache *cache,
                                          const struct spw_callsite_place *place);

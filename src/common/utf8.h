@@ -18,8 +18,8 @@ size_t spw_utf8_length(const char *text);
 /* Returns the code point of a well-formed sequence of `length` bytes. */
 uint32_t spw_utf8_code(const char *text, size_t length);
 
-/* Returns true if a sequence of `length` bytes does more than show a character: a terminal may take
- * it as a command (C0, DEL, C1), it ends a line, or it changes the direction of later text. */
+/* Returns true if a sequence of `length` bytes is not only a visible character: it may be a command
+ * for a terminal (C0, DEL, C1), may end a line, or may change the direction of later text. */
 bool spw_utf8_is_control(const char *text, size_t length);
 
 /* Makes a text safe for a terminal, in place. Control characters, except those in `keep`, and bytes

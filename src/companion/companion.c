@@ -21,8 +21,8 @@
 enum { RULES_TEXT = 256 * 1024 };
 
 /* Reads the companion from its file and calls it. An exception ends here: the program goes on. The
- * code gets a name in place of its path: like other generated code, its frames are then not taken
- * for the user's own in the names of call sites. */
+ * code has a name in place of its path. So the names of call sites treat its frames as generated
+ * code, and not as the user's own code. */
 static const char code[] =
     "def start(path, rules, say, mark):\n"
     "    try:\n"
@@ -55,8 +55,9 @@ static void say(const char *text)
     spw_log_always("%s", text);
 }
 
-/* Writes to the recording, if there is one. The first character says what: '+' and '-' a mark that
- * begins or ends, '=' the tensors of a pass, '<' that the backward pass comes to a pass. */
+/* Writes to the recording, if there is one. The first character is the kind: '+' begins a mark and
+ * '-' ends it, '=' lists the tensors of a pass, and '<' means that the backward pass reaches a
+ * pass. */
 static void mark(const char *text)
 {
     if (!spw_record_active()) {

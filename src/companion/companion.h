@@ -31,8 +31,8 @@ static inline bool spw_companion_is_cue(const char *name)
     return *cue == '\0' && *name == '\0';
 }
 
-/* Runs the companion if the policy has rules about modules that concern this process, or the
- * recording shall have their passes, and if the calling thread runs Python. If something fails, one
- * line says so, and the program runs without those rules or marks. Locking: takes none; the caller
- * holds the interpreter's lock and no other. */
+/* Runs the companion if the calling thread runs Python, and if one of these is true: the policy has
+ * rules about modules for this process, or the passes of modules are recorded. If something fails,
+ * one line says so, and the program runs without those rules or marks. Locking: takes none; the
+ * caller holds the interpreter's lock and no other. */
 void spw_companion_enter(void);

@@ -16,8 +16,8 @@ struct spw_companion_functions {
  * raised. */
 bool spw_companion_python_runs(void);
 
-/* Runs `code` with these names: `path` and `rules`, which are strings, and `say` and `mark`, which
- * call the functions of those names. Returns false if the code raised an exception, or if the
- * interpreter lacks a function. */
+/* Runs `code` with these names: `path` and `rules` are strings. `say` and `mark` call the functions
+ * with those names. Returns false if the code raised an exception, or if the interpreter lacks a
+ * function. */
 bool spw_companion_python_run(const char *code, const char *path, const char *rules,
                               const struct spw_companion_functions *functions);

@@ -12,6 +12,6 @@
 uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_device *device,
                           uint64_t total, uint64_t free);
 
-/* Returns the host memory that one device may use; 0 if spilling is off, or if the device has no
- * memory of its own, so that there is nothing to gain. */
+/* Returns the host memory that one device may use; 0 if spilling is off, or if the device shares
+ * the memory of the host. */
 uint64_t spw_device_host_limit(const struct spw_driver *driver, const struct spw_device *device);

@@ -38,8 +38,8 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
     return spw_err_from_driver((int)result);
 }
 
-/* Returns the share of free memory that may stay backed. From a memory that device and host share,
- * only what is needed is taken, unless the user says more. */
+/* Returns the share of free memory that may stay backed. If device and host share one memory, the
+ * pool takes only the memory that it needs, unless the user sets more. */
 static uint32_t growth(const struct spw_device *device)
 {
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0);

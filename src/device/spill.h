@@ -25,8 +25,8 @@ bool spw_device_yield(struct spw_device *device, struct spw_pool *pool);
 
 /* Returns true if the calling thread's request comes from PyTorch's native allocator and should be
  * refused once. The allocator then frees its cache and repeats the request. This is better than
- * spilling blocks while the cache holds unused memory. A request counts as the repeated one if its
- * size was the last to be refused, or if it is the first request after a refusal. Returns false for
+ * spilling blocks while the cache holds unused memory. A request counts as a repetition if the last
+ * refused request had its size, or if it is the first request after a refusal. Returns false for
  * private pools and while a capture is open, because the allocator does not repeat its request in
  * these cases. */
 bool spw_device_asks_again(const struct spw_device *device, uint64_t bytes);

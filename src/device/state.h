@@ -73,7 +73,7 @@ struct spw_devices {
     struct spw_map contexts; /* struct known of contexts.c, by context; spw_locks.contexts */
     struct spw_enabled_peer *enabled_peers; /* spw_locks.process */
 
-    /* The number of blocks that get their memory when their device next gets work, plus the number
+    /* The number of blocks that get their memory at the next work of their device, plus the number
      * of devices that lost memory in a move. */
     _Atomic uint64_t lazies;
 

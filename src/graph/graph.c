@@ -402,8 +402,8 @@ struct spw_graph_uses *spw_graph_expect(CUgraphExec executable, CUstream stream,
     return uses;
 }
 
-/* True when a block that a graph names holds addresses, which may lead the graph's kernels to other
- * memory. */
+/* True if a block that a graph names contains addresses. The graph's kernels may use these to reach
+ * other memory. */
 static bool is_indirect(const struct spw_graph_uses *uses)
 {
     size_t i = 0;

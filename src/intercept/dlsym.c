@@ -205,8 +205,8 @@ static bool passes(void *handle, const char *name)
     return SPW_LIKELY(!may_be_listed(name)) || handle == RTLD_NEXT || spw_driver_inside();
 }
 
-/* A name that is not in the list also goes to the real function if it is looked up in the default
- * scope: the real one searches the caller's scope only if it sees the caller's return address. */
+/* A look-up in the default scope also goes to the real function, if its name is not in the list.
+ * The real function finds the caller's scope by the return address of the caller. */
 void *spw_intercept_dlsym_route(void *handle, const char *name)
 {
     void *hook = NULL;

@@ -100,7 +100,7 @@ struct spw_vm_ops {
      * it cannot. *ret_moves is true if `copy` can also be used. Called after seek_host, and before
      * the first chunk of the host is created. */
     enum spw_err (*probe_host)(struct spw_vm *vm, bool *ret_moves);
-    /* For devices that cannot use chunks on the host. pin allocates page-locked memory that the
+    /* For devices that cannot map chunks of host memory. pin allocates page-locked memory that the
      * device can use, at an address that the backend chooses. Returns NO_MEMORY if there is none.
      * The driver frees the memory together with a lasting context; if there is none, together with
      * `context` (NULL: any). unpin releases the memory. Returns AGAIN while the device is busy or

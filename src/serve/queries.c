@@ -51,7 +51,7 @@ static CUresult ask_one_memory(const struct spw_device *device, CUresult result,
     return CUDA_SUCCESS;
 }
 
-/* Returns false if the error of cuMemGetInfo says something else than that there is no figure. */
+/* Returns true if cuMemGetInfo succeeded, or if its error only means that there is no figure. */
 static bool is_about_memory(CUresult result)
 {
     return result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY ||
@@ -257,8 +257,8 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
     CUresult result;
 
     if (device != NULL && block.bytes == 0) {
-        /* CUDA does not know free addresses. The driver is asked for an address on this stack,
-         * which it does not know either, so that it writes values of the right width. */
+        /* CUDA does not know free addresses. Queries the driver for an address on this stack, which
+         * the driver does not know, so that it writes values of the right width. */
         ptr = (CUdeviceptr)(uintptr_t)&block;
         device = NULL;
     }

@@ -62,12 +62,12 @@ static bool has_direct_name(CUfunction function, bool kernel)
     return result == CUDA_SUCCESS && name != NULL && !spw_submit_kernel_name_may_be_indirect(name);
 }
 
-/* Asks the driver for a layout. The lock is held. False when the driver had no memory to load the
- * kernel's code, which it needs for the answer.
+/* Asks the driver for a layout. The lock is held. False if the driver had no memory to load the
+ * kernel's code. It needs the code for the answer.
  *
- * cuda.h defines each of the two functions only for its own kind of handle. So cuKernelGetParamInfo
- * is called only after the driver has refused the handle as no CUfunction. INVALID_VALUE for the
- * first parameter is the answer for a function without parameters. */
+ * * cuda.h defines each of the two functions only for its own kind of handle. So
+ * cuKernelGetParamInfo is called only after the driver has refused the handle as no CUfunction.
+ * INVALID_VALUE for the first parameter is the answer for a function without parameters. */
 static bool learn(struct spw_layout *layout, CUfunction function)
 {
     const struct spw_driver *driver = spw_process_driver();

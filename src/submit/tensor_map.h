@@ -2,8 +2,8 @@
  * program passes them to kernels by value or in memory. This table has the address of each
  * descriptor.
  *
- * Only the 4,096 newest maps are known. A program that makes more maps than that makes new maps for
- * each launch, and does not use old maps again. Locking: spw_locks.tensor_maps. */
+ * * Only the 4,096 newest maps are known. A program with more maps makes new maps for each launch,
+ * and does not use old maps again. Locking: spw_locks.tensor_maps. */
 #pragma once
 
 #include <stdbool.h>

@@ -121,8 +121,8 @@ static bool is_trusted(int folder, int link)
            (in.st_mode & (S_ISVTX | S_IWOTH)) == 0;
 }
 
-/* Reads the link `name` of a folder if the link is trusted. The link is opened first, so that the
- * one that is read is the one that was checked. */
+/* Reads the link `name` of a folder if the link is trusted. Opens the link first. So the checked
+ * link is the one that is read. */
 static bool read_link(int folder, const char *name, char ret_target[PATH_MAX])
 {
     int link = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -33,6 +33,6 @@ bool spw_pool_away_has_all(const struct spw_backing *backing, size_t first, size
 /* Records that granules [first, last) are no longer away: other chunks were mapped there. */
 void spw_pool_away_forget(struct spw_backing *backing, size_t first, size_t last);
 
-/* Returns the address at which a copy reads the chunk of a granule: its second address if it is
- * away, otherwise that of its first granule. */
+/* Returns the address at which a copy reads the chunk of a granule. This is the second address of
+ * the chunk if it is away, otherwise the address of its first granule. */
 uint64_t spw_pool_away_source(struct spw_backing *backing, size_t granule);

@@ -109,8 +109,8 @@ static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first
     return next - first;
 }
 
-/* For a block that is now fixed: removes its granules from the moves in progress, and puts those of
- * its chunks back that are away. */
+/* Called for a block that is now fixed. Removes its granules from the moves in progress, and maps
+ * its chunks again if they are away. */
 void spw_pool_keep_in_place(struct spw_backing *backing, const struct spw_extent *block);
 
 /* Puts the chunks of granules [first, last) back that are away, and removes them from the moves

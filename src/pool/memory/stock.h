@@ -92,8 +92,8 @@ void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier);
 
 /* ---- for mapping chunks in the arena ---- */
 
-/* The first makes a chunk spare that was mapped. The second takes a spare chunk of an order, which
- * must have one. */
+/* _put adds a chunk that was mapped to the spare chunks. _take removes a spare chunk of an order,
+ * which must have one. */
 void spw_pool_stock_put(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                         uint64_t chunk);
 uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsigned order);

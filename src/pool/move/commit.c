@@ -92,9 +92,9 @@ static enum spw_err map_run(struct spw_backing *backing, struct spw_move *move, 
 }
 
 /* Returns the end of the longest run that begins with item `first`. A run consists of mapped
- * neighbours of one size. One call gives access only to such a run, because granules between moved
- * ones may be in use: the driver may remove access before it gives access again (UVM maps external
- * memory again). */
+ * neighbours of one size. Each call gives access only to such a run. Granules between two runs may
+ * be in use, and the driver may remove their access for a moment (UVM maps external memory
+ * again). */
 static size_t span_of(const struct spw_move *move, size_t first)
 {
     size_t end = first + 1;

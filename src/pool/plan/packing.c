@@ -61,8 +61,8 @@ static size_t part_of(const struct spw_packing *packing, uint64_t point)
     return (size_t)(point % packing->period * PARTS / packing->period);
 }
 
-/* Finds the parts of time that an item lives in. *ret_first is the first part. Returns the number
- * of further parts, around the circle. */
+/* Finds the parts of the period in which an item is live. *ret_first is the first part. Returns the
+ * number of parts that follow; after the last part comes part 0. */
 static size_t parts_of(const struct spw_packing *packing, const struct spw_packing_item *item,
                        size_t *ret_first)
 {
