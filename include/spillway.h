@@ -1,7 +1,7 @@
 /* The public C interface of libspillway.so. It is optional: spillway serves unmodified programs.
  *
- * Programs are not linked with libspillway.so, which is preloaded. They look the functions up, and
- * find none if spillway is not there:
+ * libspillway.so is preloaded, so programs are not linked with it. They look up the functions with
+ * dlsym, which finds none if spillway is not loaded:
  *
  *     #include <dlfcn.h>
  *     #include <spillway.h>
@@ -25,7 +25,7 @@
  * Threads: every function may be called from any thread, but not from a signal handler.
  * Errors: all functions that return int, except spillway_version, return 0 (CUDA_SUCCESS) or the
  * number of a CUresult. They do not change the last error of the CUDA runtime.
- * Ownership: no pointer that is passed is kept after the call. */
+ * Ownership: no function keeps a pointer that it gets. */
 #ifndef SPILLWAY_H
 #define SPILLWAY_H
 
@@ -104,19 +104,19 @@ int spillway_mark_end(const char *name);
 
 /* ---- Pauses, since version 0.3 ----
  *
- * For programs that do not need the device for a while, and lend it to another program or to
- * another part of themselves. */
+ * * During a pause, a program gives its device memory to another program, or to another part of
+ * itself. */
 
 /* Moves all movable device memory of this process to the host, and gives free memory to the driver.
- * Addresses stay valid and content stays: memory that is used during the pause is read from the
- * host. Waits up to 30 seconds for the devices. CUDA_ERROR_NOT_SUPPORTED (801) if memory cannot
- * move to the host; CUDA_ERROR_NOT_READY (600) if a graph is being captured or a device did not
- * become idle; CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off. */
+ * Addresses and content do not change. Memory that is used during the pause is read from the host.
+ * Waits up to 30 seconds for the devices. CUDA_ERROR_NOT_SUPPORTED (801) if memory cannot move to
+ * the host; CUDA_ERROR_NOT_READY (600) if a graph is being captured or a device did not become
+ * idle; CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off. */
 int spillway_pause(void);
 
-/* Pause likewise, but move only the memory of a rule of the policy (the first rule of that name),
- * or of a tag. A rule may exist for this purpose alone. CUDA_ERROR_INVALID_VALUE (1) if there is no
- * such rule, or no memory was ever asked for under that tag. */
+/* Like spillway_pause, but move only the memory of a rule of the policy (the first rule of that
+ * name), or of a tag. A rule may exist for this purpose alone. CUDA_ERROR_INVALID_VALUE (1) if
+ * there is no such rule, or if no memory was ever allocated with that tag. */
 int spillway_pause_rule(const char *name);
 int spillway_pause_tag(const char *name);
 
@@ -129,32 +129,32 @@ int spillway_resume_tag(const char *name);
 
 /* ---- Tags, since version 0.3 ----
  *
- * A tag names, in the program's own words, the purpose of memory. Pauses, reports and policies (the
- * key tag) use it. */
+ * * A tag is a word of the program for the purpose of memory. Pauses, reports and policies (the key
+ * tag) use it. */
 
-/* Tags all memory that the calling thread asks for from now on, until it sets another tag, or
- * removes the tag with NULL or "". `name` is UTF-8 of at most 63 bytes without control characters.
- * May be called before CUDA is in use. CUDA_ERROR_INVALID_VALUE (1) for any other name, which
- * changes nothing; CUDA_ERROR_NOT_SUPPORTED (801) if call sites are not recorded
+/* Tags all memory that the calling thread allocates from now on. The tag is valid until the thread
+ * sets another tag, or removes it with NULL or "". `name` is UTF-8 of at most 63 bytes without
+ * control characters. May be called before CUDA is in use. CUDA_ERROR_INVALID_VALUE (1) for any
+ * other name, which changes nothing; CUDA_ERROR_NOT_SUPPORTED (801) if call sites are not recorded
  * (SPILLWAY_SITES=off), so that tags have no effect. */
 int spillway_tag(const char *name);
 
 /* ---- Optional hints, since version 0.2 ----
  *
- * They tell spillway which memory should be on the device. All return CUDA_ERROR_NOT_INITIALIZED
+ * * * * Hints select the memory that should be on the device. All return CUDA_ERROR_NOT_INITIALIZED
  * (3) if CUDA is not initialised, or spillway is off.
  *
- * A hint about [address, address + bytes) applies to the whole of every live block that has a byte
- * in the range. `address` is a device pointer from cudaMalloc or the like, or lies inside such a
- * block. If the program has an allocator of its own that splits large blocks, as PyTorch's native
- * one does, the hint applies to the large block. A hint ends when its block is freed.
- * CUDA_ERROR_INVALID_VALUE (1) if the range has no block of spillway's pool. */
+ * * * * A hint about [address, address + bytes) applies to each live block that has a byte in the
+ * range, as a whole. `address` is a device pointer from cudaMalloc or the like, or lies inside such
+ * a block. If the program's own allocator splits large blocks, as PyTorch's native one does, the
+ * hint applies to the large block. A hint ends when its block is freed. CUDA_ERROR_INVALID_VALUE
+ * (1) if the range has no block of spillway's pool. */
 
-/* Marks the beginning of a step, for example of a training iteration. Spillway learns from earlier
- * steps which memory is used when. Without marks it detects steps that allocate the same sizes in
- * the same order. In programs whose steps differ (dynamic shapes, several kinds of steps) marks
- * reduce the traffic on the link. The key nth_in_step of a policy counts from the last mark. Call
- * it from one thread, at the same place in every step. */
+/* Marks the beginning of a step, for example of a training iteration. Spillway predicts the uses of
+ * memory from earlier steps. Without marks it detects steps that allocate the same sizes in the
+ * same order. In programs whose steps differ (dynamic shapes, several kinds of steps) marks reduce
+ * the traffic on the link. The key nth_in_step of a policy counts from the last mark. Call it from
+ * one thread, at the same place in every step. */
 int spillway_mark_step(void);
 
 /* Pins blocks if `on` is not 0: they stay where they are now, on the device or on the host. New
