@@ -128,7 +128,7 @@ void spillway_sim_engines(int ordinal, int guessed, int search);
  * free for these connections. Without SPILLWAY_SIM_OVERHEAD, the number is always 0. */
 unsigned long long spillway_sim_connection(int ordinal, int connection, int ranks, int count);
 
-/* The memory of a machine whose device of that ordinal has no memory of its own. Reads what the
- * processes of the run take of it now, and writes what is left. Returns the bytes of the machine; 0
- * if there is no such device, or if it has memory of its own. */
+/* If the device shares the memory of the machine, returns the bytes of the machine, and writes the
+ * bytes that the processes of the run leave free now. Returns 0 if there is no such device, or if
+ * it has memory of its own. */
 unsigned long long spillway_sim_one_memory(int ordinal, unsigned long long *ret_available);

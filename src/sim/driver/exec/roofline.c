@@ -1,6 +1,6 @@
 #include "sim/driver/exec/roofline.h"
 
-/* The time that a kernel takes even if it does nothing, with the gap before it. */
+/* The time of an empty kernel, with the gap before it. */
 #define KERNEL_NS 2500.0
 
 /* The L2 cache still holds a part of the data that the previous kernel has written. A kernel reads

@@ -143,7 +143,7 @@ static struct sim_demand attention(const struct sim_kernel_traits *traits, doubl
     };
 }
 
-/* The grid of FlashAttention is (tiles, batch, heads). The keys are taken to be as many as the
+/* The grid of FlashAttention is (tiles, batch, heads). Assumes that there are as many keys as
  * queries. */
 static struct sim_demand flash_demand(const struct sim_kernel_traits *traits,
                                       const CUDA_KERNEL_NODE_PARAMS *params)

@@ -30,14 +30,15 @@ size_t sim_shim_type_bits(cudaDataType_t type);
 bool sim_shim_matrix_is_valid(const struct sim_shim_matrix *matrix);
 
 /* Sets the simulated duration and the demand of a batch of products of m x k and k x n matrices,
- * whose memory has been added. The duration is the larger of two times: the time for the
- * arithmetic, at 790 TFLOP/s for elements of 16 bits and in proportion for other sizes, and the
- * time to move the memory, at 4.3 TB/s. Both rates were measured on an H200. `is_tf32`: float32 may
- * be rounded. */
+ * whose memory has been added. The duration is the longer of two times. The first is the time of
+ * the arithmetic, at 790 TFLOP/s for elements of 16 bits, and in proportion for other sizes. The
+ * second is the time to move the memory, at 4.3 TB/s. Both rates were measured on an H200.
+ * `is_tf32`: float32 may be rounded. */
 void sim_shim_set_product_time(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
                                int64_t batch, size_t element_bits, bool is_tf32);
 
-/* Tells the demand of a product of such a matrix, if the columns begin at any address. */
+/* Marks the demand of a product as unaligned if the columns of the matrix do not begin at multiples
+ * of 16 bytes. */
 void sim_shim_note_alignment(struct sim_shim_work *work, const struct sim_shim_matrix *matrix);
 
 /* The type of elements of that many bits. */

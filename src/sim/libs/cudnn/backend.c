@@ -1,6 +1,6 @@
 /* cuDNN's backend interface: the program creates descriptors, sets their attributes, finalizes,
- * queries and executes them. The heuristics find the engines that NVIDIA's cuDNN names; if it
- * cannot be asked, one engine for each graph. Engines have no knobs. */
+ * queries and executes them. The heuristics return the engines that NVIDIA's cuDNN names. If it
+ * does not answer, they return one engine for each graph. Engines have no knobs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ static cudnnStatus_t finish_config(struct sim_cudnn_descriptor *config, int64_t 
     return status;
 }
 
-/* A configuration that the program makes itself, of an engine that it names. */
+/* A configuration of an engine that the program itself chooses. */
 static cudnnStatus_t finish_own_config(struct sim_cudnn_descriptor *config)
 {
     const struct sim_cudnn_descriptor *graph = graph_of(config);
