@@ -37,8 +37,9 @@ struct report {
 
 /* ---- choosing ---- */
 
-/* The weight of a site: the bytes that it held at the device's peak or, if more, holds now. Sites
- * without such bytes come after all others, in the order of their own peaks. */
+/* The weight of a site: the bytes that it held at the device's peak, or that it holds now,
+ * whichever is more. Sites without such bytes come after all others, in the order of their own
+ * peaks. */
 static uint64_t weight_of(const struct spw_charges *charges, uint32_t site)
 {
     const struct spw_charge *charge = &charges->sites[site];

@@ -38,7 +38,7 @@ static void check_action(struct spw_policy_reader *reader, struct spw_policy_nod
 
 #define KEY(name) (&spw_policy_rows[SPW_POLICY_KEY_##name])
 
-/* Complains about `every` and `share`, which say which modules are computed again. */
+/* Complains about `every` and `share`, which select the modules to compute again. */
 static void check_modules(struct spw_policy_reader *reader, struct spw_policy_node node,
                           const struct spw_policy_action *action)
 {

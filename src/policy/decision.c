@@ -20,7 +20,7 @@ enum { LINES_MOST = 100, LINE_SITE = 600, LINE_FRAMES = 3 };
 struct spw_policy_memo {
     _Atomic uint64_t candidates; /* rules that may decide: bit i for rule i */
     _Atomic uint64_t reported;   /* rules whose line was written */
-    _Atomic uint64_t count;      /* allocations so far, when a rule asks for it */
+    _Atomic uint64_t count;      /* allocations so far, if a rule uses the number */
     _Atomic uint64_t in_step; /* number of a step; in the lower 32 bits: allocations in that step */
     _Atomic bool known;
 };

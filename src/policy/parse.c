@@ -26,7 +26,7 @@ static uint64_t bit_of(const struct spw_policy_row *row)
     return (uint64_t)1 << (row - spw_policy_rows);
 }
 
-/* Returns the bit of the key that was probably meant, 0 when none is near. */
+/* Returns the bit of the nearest key, or 0 if no key is near. */
 static uint64_t complain_unknown(struct spw_policy_reader *reader, enum spw_policy_object kind,
                                  struct spw_policy_node member)
 {
@@ -80,7 +80,7 @@ static void end_rule(struct spw_policy_reader *reader, struct spw_policy_node no
     rules[number].line = reader->cursor.line;
 }
 
-/* Reads a list of objects. Each item that is no object gets a complaint of its own. */
+/* Reads a list of objects. Each item that is not an object gets a separate complaint. */
 static void read_items(struct spw_policy_reader *reader, const struct spw_policy_row *row,
                        struct spw_policy_node node, size_t count, void *member)
 {

@@ -67,8 +67,8 @@ static int replace(const char *path, int nameless, uint64_t start_ticks)
     return fd;
 }
 
-/* Makes a new file at `path`, unless a file is there that is no earlier recording. -1, with errno
- * set, on failure. */
+/* Makes a new file at `path`. Replaces an earlier recording, but no other file. On failure, sets
+ * errno and returns -1. */
 static int make_or_replace(const char *path, int nameless, uint64_t start_ticks)
 {
     int fd = make(path, nameless);
@@ -80,7 +80,8 @@ static int make_or_replace(const char *path, int nameless, uint64_t start_ticks)
     return fd;
 }
 
-/* Makes the file at its path or, if another file is there, at PATH.PID, which becomes its path. */
+/* Makes the file at its path. If another file is there, makes it at PATH.PID, which becomes its
+ * path. */
 static int make_somewhere(struct spw_record_file *file, int nameless, uint64_t start_ticks)
 {
     int fd = make_or_replace(file->path, nameless, start_ticks);

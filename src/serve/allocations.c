@@ -88,7 +88,7 @@ static inline enum spw_err alloc_plainly(const struct spw_call *call, struct spw
                : err;
 }
 
-/* Allocates as the matching rule asks, if its placement is possible. */
+/* Allocates by the matching rule, if its placement is possible. */
 static __attribute__((noinline)) enum spw_err alloc_by_policy(struct spw_call *call,
                                                               struct spw_result *ret_result)
 {

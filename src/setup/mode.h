@@ -22,6 +22,6 @@ struct spw_setup_mode spw_setup_mode_of(enum spw_mode mode, char *ret_why, size_
  * mode. */
 void spw_setup_mode_announce(void);
 
-/* Announces the mode again, if it changed because PyTorch was found after the first pool was
- * made. */
+/* Announces the mode again if PyTorch was found after the first pool was made, and the mode has
+ * changed. */
 void spw_setup_mode_note(void);

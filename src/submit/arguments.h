@@ -77,8 +77,8 @@ void spw_submit_arguments_note(const struct spw_arguments *use);
 /* Forgets all layouts. Called when code is unloaded, because handles may then be reused. */
 void spw_submit_arguments_forget_layouts(void);
 
-/* Reports a call that may use any memory and is not described, if anybody needs to know. Called at
- * the place of spw_submit_arguments_note. Takes the lease of the devices. */
+/* Reports a call that may use any memory and is not described. Does nothing if nobody needs the
+ * report. Called at the place of spw_submit_arguments_note. Takes the lease of the devices. */
 static inline void spw_submit_arguments_note_anything(void)
 {
     if (SPW_UNLIKELY(spw_submit_arguments_wanted())) {

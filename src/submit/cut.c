@@ -51,8 +51,8 @@ static size_t count_in(uint64_t run, size_t bytes, size_t step, size_t count)
     return (size_t)((run - bytes) / step) + 1;
 }
 
-/* How far memory of one kind extends from the beginning of a part, on all sides that are looked at:
- * units of the row, whole rows of the slice, and whole slices. */
+/* The extent of memory of one kind, from the beginning of a part, on all sides of the copy: units
+ * of the row, whole rows of the slice, and whole slices. */
 struct room {
     size_t units, rows, slices;
 };

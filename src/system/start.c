@@ -78,7 +78,7 @@ const char *spw_start_own_folder(char buffer[PATH_MAX])
 
 /* ---- the environment ---- */
 
-/* The beginnings of variables that a helper gets, and of exceptions that it does not get. */
+/* Prefixes of the variables that a helper gets, and of the exceptions that it does not get. */
 static const char *const wanted[] = {
     "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH=", "HOME=", "PATH=", "SPILLWAY_SIM_"};
 static const char *const unwanted[] = {"CUDA_INJECTION", "SPILLWAY_SIM_LOG=", "SPILLWAY_SIM_FAIL="};

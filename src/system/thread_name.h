@@ -9,8 +9,8 @@
 
 enum { SPW_THREAD_NAME = 16 };
 
-/* A frequent caller reads the name again only at every so many calls, because reading the name is a
- * system call. A thread may be renamed at any time. */
+/* A frequent caller reads the name again only after a number of calls, because the read is a system
+ * call. A thread may be renamed at any time. */
 enum { SPW_THREAD_NAME_EVERY = 32 };
 
 /* Returns true on the first thread of the process. The thread that forks is the first thread of the

@@ -72,7 +72,8 @@ static void take_step(struct spw_cli_page_events *events, uint64_t time, uint64_
     }
 }
 
-/* Takes the steps that end with this event: marked ones, or those that were found. */
+/* Takes the steps that end with this event: marked steps, or steps that were found without
+ * marks. */
 static void take_steps(struct spw_cli_page_events *events, const struct spw_cli_report *report,
                        const struct spw_cli_event *event)
 {

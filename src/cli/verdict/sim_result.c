@@ -94,7 +94,7 @@ static void add_simulated_refusal(struct spw_cli_sim_device *device,
     take_simulated(device, &from->lost[kind]);
 }
 
-/* Adds the end of the machine as a failure that comes after all others. */
+/* If the simulated machine ran out of its one memory, adds this as the last failure. */
 static void add_death(struct spw_cli_sim_device *device, const struct sim_record_device *from)
 {
     if (from->died_missing_bytes > 0) {

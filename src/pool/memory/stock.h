@@ -69,8 +69,8 @@ static inline uint64_t spw_pool_stock_committed(const struct spw_stock *stock)
     return stock->tiers[SPW_TIER_DEVICE].total * stock->granule_bytes;
 }
 
-/* Returns the limit of a tier. If the pool is bounded, the limit of the device is lower while
- * others have taken of its memory. */
+/* Returns the limit of a tier. If the pool is bounded, memory that other processes have taken
+ * lowers the limit of the device. */
 uint64_t spw_pool_stock_limit(const struct spw_stock *stock, enum spw_tier tier);
 
 /* Returns the number of granules that may be created within the limit of a tier. */
