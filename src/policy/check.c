@@ -127,7 +127,7 @@ void spw_policy_check_object(struct spw_policy_reader *reader, enum spw_policy_o
     }
 }
 
-/* True for a rule about modules, valid or not. Such a rule decides on no allocation. */
+/* True for a rule about modules, valid or not. Such a rule does not apply to allocations. */
 static bool is_about_modules(const cJSON *rule)
 {
     const cJSON *action =

@@ -135,8 +135,8 @@ struct spw_policy_action {
     const char *region;                  /* NULL: the region that all such blocks share */
     int commit;                          /* enum spw_policy_commit */
     int log;                             /* enum spw_policy_switch */
-    int recompute;                       /* enum spw_policy_switch; set: the rule is about modules,
-                                            and decides on no allocation */
+    int recompute;                       /* enum spw_policy_switch; set: the rule applies to
+                                          * modules, and not to allocations */
     struct spw_policy_number every;
     struct spw_policy_amount share; /* a percentage */
 };

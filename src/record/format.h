@@ -94,8 +94,9 @@ enum {
     SPW_RECORD_HAS_MORE = 0x80, /* meaning depends on the kind */
 };
 
-/* The kinds of events. The comments list the values that follow the time and the members above.
- * "address" is the signed difference to the previous address, in units of 256 bytes. */
+/* The kinds of events. Each event begins with its time and the members above. The comments list the
+ * values that follow. "address" is the signed difference to the previous address, in units of 256
+ * bytes. */
 enum spw_record_kind {
     SPW_RECORD_END,    /* end of the block: a byte of zero without a time */
     SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address, and with

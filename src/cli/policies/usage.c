@@ -22,8 +22,8 @@ static const char *process_of(const cJSON *json)
     return blank != NULL ? blank + 1 : name;
 }
 
-/* Returns true if a rule matches when its conditions on an allocation's size and number are
- * ignored. *ret_depends is true if the rule has such conditions. */
+/* Returns true if a rule matches, without its conditions on the size and the number of an
+ * allocation. *ret_depends is true if the rule has such conditions. */
 static bool matches(const struct spw_policy_rule *rule, const struct spw_callsite_facts *site,
                     const struct spw_request_facts *request, bool *ret_depends)
 {

@@ -15,7 +15,7 @@ static void *open_object(const void *address)
     if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) {
         return NULL;
     }
-    /* The program itself has no name there. */
+    /* The name of the program itself is empty. */
     return dlopen(map->l_name[0] != '\0' ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
 }
 
