@@ -91,8 +91,8 @@ static void set_pointer(struct spw_driver *driver, const struct row *row, const 
     memcpy((char *)driver + row->offset, &address, sizeof(address));
 }
 
-/* Takes the functions that the library exports, as -lcuda and dlsym find them. Learns their
- * addresses, but takes pointers to the functions that a program without spillway would call. */
+/* Takes the functions that the library exports, as -lcuda and dlsym find them. Records their
+ * addresses. The pointers are those that a program without spillway would get. */
 static void take_exports(struct spw_driver *driver, void *library, bool *ret_found)
 {
     const void *address;

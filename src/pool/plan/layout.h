@@ -50,7 +50,7 @@ struct spw_layout {
     struct spw_layout_place *places;   /* the plan; NULL: none */
     size_t period, next;               /* number of places, and index of the place that is expected
                                           next */
-    size_t begin;                      /* index of the first place that is followed */
+    size_t begin;                      /* index of the place where following the plan begins */
     bool followed;                     /* `begin` was reached */
     size_t strays;                     /* deviations of the program from the plan: rises at each
                                           one, and falls again while the program follows the plan */

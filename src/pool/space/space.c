@@ -147,9 +147,9 @@ static void merge(struct spw_space *space, struct spw_extent *extent, struct spw
     remove_extent(space, other);
 }
 
-/* Merges a free extent or hole with its neighbours, and indexes it. It is linked but not indexed
- * before. Each side can have several neighbours: idle extents, and behind these extents of the
- * queue. */
+/* Merges a free extent or hole with its neighbours, and indexes it. The extent must be linked, and
+ * must not be indexed. Each side can have several neighbours: idle extents, and behind these
+ * extents of the queue. */
 static void coalesce(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
