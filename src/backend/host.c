@@ -53,13 +53,13 @@ static void make_key(struct spw_driver *driver, int ordinal, CUdevice device,
 static void tell_missing(int ordinal, const char *folder)
 {
     if (folder != NULL) {
-        spw_log_always("device %d: the command spillway, which tries where the driver can map host "
-                       "memory, is not beside %s/libspillway.so",
+        spw_log_always("device %d: the command spillway is not beside %s/libspillway.so: it "
+                       "tests where the driver can map host memory",
                        ordinal, folder);
     } else {
         spw_log_always(
-            "device %d: the folder of libspillway.so is not known, so the command spillway in it, "
-            "which tries where the driver can map host memory, cannot be found",
+            "device %d: the folder of libspillway.so is not known, so the command spillway "
+            "cannot be found: it tests where the driver can map host memory",
             ordinal);
     }
 }

@@ -244,8 +244,7 @@ static bool read_name(struct reader *reader, const char *ends, const char **ret_
 
         if (byte == '\0') {
             return complain(reader, reader->at - 1,
-                            "a backslash before nothing, expected a "
-                            "character or xNN");
+                            "a backslash at the end, expected a character or xNN after it");
         }
         if (site->used + 2 > sizeof(site->storage)) {
             return complain(reader, start, "the text is too long, expected at most 256 KiB");

@@ -208,11 +208,10 @@ static void explain_fault(void)
     SPW_UNCANCELLED;
 
     spw_log_always(
-        "the device reports an illegal address. With SPILLWAY_OVERLAP=guarded, memory that has "
-        "moved is unmapped until a call names it among its arguments. If a kernel of the "
-        "program takes addresses from memory and used such memory, this error is the "
-        "consequence, and nothing was lost before it. The program then needs "
-        "SPILLWAY_OVERLAP=safe");
+        "the device reports an illegal address. With SPILLWAY_OVERLAP=guarded, moved memory is "
+        "unmapped until a call names it among its arguments. A kernel that reads addresses from "
+        "memory can therefore cause this error. No content was lost before it. Such a program "
+        "needs SPILLWAY_OVERLAP=safe");
 }
 
 /* Several threads may get the error at once, and the first that goes on may end the program. So

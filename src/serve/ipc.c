@@ -44,7 +44,7 @@ static const struct {
     [NOT_NOW] = {CUDA_ERROR_MAP_FAILED,
                  "a capture is open, the device did not become idle, or a library submits work "
                  "that spillway does not see"},
-    [NO_ROOM] = {CUDA_ERROR_OUT_OF_MEMORY, "the device has no room to give it memory of its own"},
+    [NO_ROOM] = {CUDA_ERROR_OUT_OF_MEMORY, "the device has no room for a copy of it"},
     [FIXED] = {CUDA_ERROR_INVALID_VALUE,
                "it is registered with other hardware already; share it before"},
     [NO_CHUNK] =
@@ -64,9 +64,9 @@ static bool is_new(enum refusal reason)
 static CUresult refuse(enum refusal refusal)
 {
     if (is_new(refusal)) {
-        spw_log_always("a block of pool memory cannot be shared with other processes by CUDA IPC: "
-                       "%s. Otherwise name the library that allocates it with --pass "
-                       "(SPILLWAY_PASS), or use --mode observe",
+        spw_log_always("a block of pool memory cannot be shared with other processes by CUDA "
+                       "IPC: %s. If this cannot be avoided, use --pass (SPILLWAY_PASS) with the "
+                       "library that allocates it, or --mode observe",
                        refusals[refusal].why);
     }
     return refusals[refusal].result;

@@ -236,7 +236,7 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *
         }
         spw_policy_decision_unmet(&device->ruled, decision->rule,
                                   piece->suits_host ? "the host has no room for it"
-                                                    : "others than the device are to reach it");
+                                                    : "other devices or processes may access it");
         spw_pool_account_to_device(pool, piece->rule, piece->bytes);
         piece->tallied_host = false;
     }

@@ -118,8 +118,8 @@ void spw_setup_outputs(struct spw_process *process)
             spw_device_count() == 1 ? "" : "s", text.name);
     if (spw_driver_dl_behind() != NULL) {
         spw_log(SPW_LOG_INFO,
-                "%s stands between spillway and the driver: what it bounds or counts, "
-                "it does for spillway too",
+                "%s is between spillway and the driver: its limits and counts include "
+                "spillway's memory",
                 spw_driver_dl_behind());
     }
 }

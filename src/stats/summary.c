@@ -196,9 +196,9 @@ static void put_step(int fd, int ordinal, const struct spw_stats *stats)
     put_bound(fd, ordinal, step, held, spw_max(out_bytes, in_bytes));
     if (held > step / HELD_SHARE && stats->safe) {
         put_line(fd,
-                 "spillway: device %d: with SPILLWAY_OVERLAP=guarded memory moves beside the work; "
-                 "the program may then end if a kernel uses memory in a way that cannot be seen "
-                 "from outside (docs/guide/spilling.md)",
+                 "spillway: device %d: with SPILLWAY_OVERLAP=guarded memory moves while kernels "
+                 "run; the program may end if a kernel uses moved memory through a pointer that "
+                 "is not among its arguments (docs/guide/spilling.md)",
                  ordinal);
     }
 }
@@ -237,8 +237,8 @@ static void put_trouble(int fd, enum spw_summary extent, int ordinal,
     size_t used = 0;
 
     append_reason(text, sizeof(text), &used, get(&counters->ooms),
-                  get(&counters->ooms) == 1 ? "allocation answered with out of memory"
-                                            : "allocations answered with out of memory");
+                  get(&counters->ooms) == 1 ? "allocation refused as out of memory"
+                                            : "allocations refused as out of memory");
     if (extent == SPW_SUMMARY_ON) {
         append_reason(text, sizeof(text), &used, get(&counters->forward_retries),
                       get(&counters->forward_retries) == 1

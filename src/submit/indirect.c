@@ -102,8 +102,8 @@ static void add_everywhere(uint64_t to)
 {
     if (!atomic_exchange(&spw_submit.indirect.everywhere, true)) {
         spw_log(SPW_LOG_INFO,
-                "addresses were copied to 0x%llx, where any kernel may find them: "
-                "from now on each one counts as using everything",
+                "addresses were copied to 0x%llx, where any kernel may read them: from now on, "
+                "each kernel counts as using all memory",
                 (unsigned long long)to);
     }
 }

@@ -111,8 +111,8 @@ class Folders(harness.Case):
         shutil.copy(harness.OBJECT, self.folder)
         result = self.run_command([PROGRAMS / "wanders", "after", self.there], env)
         self.assertEqual(result.stdout, "done\n", result.stderr)
-        self.assertIn(f"the command spillway, which tries where the driver can map host memory, is "
-                      f"not beside {self.folder}/libspillway.so", result.stderr)
+        self.assertIn(f"the command spillway is not beside {self.folder}/libspillway.so: it tests "
+                      "where the driver can map host memory", result.stderr)
         self.check_traps()
 
     @unittest.skipIf(harness.SANITIZED, "Python is not built with the sanitizer")

@@ -91,7 +91,7 @@ class Interposers(harness.Case):
     def test_it_is_named(self):
         log = self.folder / "log"
         self.run_with(LINKED, OBJECT, PLAIN, LOG=f"info:{log}")
-        self.assertIn(f"{PLAIN} stands between spillway and the driver", log.read_text())
+        self.assertIn(f"{PLAIN} is between spillway and the driver", log.read_text())
 
 
 if __name__ == "__main__":

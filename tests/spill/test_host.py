@@ -15,7 +15,7 @@ OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 1, "CHECK": "on", "LOG": "info", *
 LINES = [SPILL_LINE, "CUDA IPC", "simulated GPU with", "mode auto", "mode tensor"]
 TRIED = r"device 0: chunks at ([^:]*): (.*)"
 KNOWN = r"device 0: chunks of host memory: an earlier process found (.*)"
-MISSING = "the command spillway, which tries where the driver can map host memory, is not beside"
+MISSING = "the command spillway is not beside"
 CAUGHT = "a sanitizer catches the signal and ends the process that tries with an exit code"
 MEMINFO = "MemTotal: {} kB\nMemAvailable: {} kB\n"
 

@@ -130,8 +130,8 @@ static void test_complaints(void **state)
     expect_complaint("size:50%", "character 6: not a size, expected 12MiB or a number of bytes");
     expect_complaint("device:-1", "character 8: not a number, expected 0, 1, 2, ...");
     expect_complaint("rank:", "character 6: not a number, expected 0, 1, 2, ...");
-    expect_complaint("thread:a\\", "character 9: a backslash before nothing, expected a character "
-                                   "or xNN");
+    expect_complaint("thread:a\\", "character 9: a backslash at the end, expected a character "
+                                   "or xNN after it");
 }
 
 static void test_limits(void **state)

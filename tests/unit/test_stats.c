@@ -520,7 +520,7 @@ static void test_summary(void **state)
         "0 driver calls by spillway\n"
         "spillway: device 0: 10 allocations left to the driver: 4 during graph capture, 2 from the "
         "program's memory pools, 1 after an error in the pool, 3 because of the mode\n"
-        "spillway: device 0: 1 allocation answered with out of memory, 2 calls repeated after "
+        "spillway: device 0: 1 allocation refused as out of memory, 2 calls repeated after "
         "free memory was given back\n");
     in_child(summarise_nothing);
     assert_string_equal(content(in_folder("errors")), "");
@@ -542,7 +542,7 @@ static void test_summary_in_short(void **state)
         "the host 1 GiB\n"
         "spillway: device 0: 10 allocations left to the driver: 4 during graph capture, 2 from the "
         "program's memory pools, 1 after an error in the pool, 3 because of the mode\n"
-        "spillway: device 0: 1 allocation answered with out of memory\n");
+        "spillway: device 0: 1 allocation refused as out of memory\n");
     setenv("RANK", "3", 1);
     in_child(summarise);
     assert_string_equal(content(in_folder("errors")), "");
@@ -555,7 +555,7 @@ static void test_summary_in_short(void **state)
     assert_string_equal(content(in_folder("errors")), "");
     in_child(summarise_trouble);
     assert_null(strstr(content(in_folder("errors")), "peak live"));
-    assert_non_null(strstr(content(in_folder("errors")), "1 allocation answered with out of"));
+    assert_non_null(strstr(content(in_folder("errors")), "1 allocation refused as out of"));
     extent = SPW_SUMMARY_SHORT, failed_open = 0; /* what the driver served is no trouble then */
     in_child(summarise_trouble);
     assert_null(strstr(content(in_folder("errors")), "left to the driver"));

@@ -67,7 +67,7 @@ static const char *check_type(const struct spw_python *python)
         member_offset(python->code_type, "co_name") != layout->code_name ||
         member_offset(python->code_type, "co_firstlineno") != layout->code_first_line ||
         member_offset(python->code_type, table) != layout->code_table) {
-        return "code objects are laid out otherwise";
+        return "code objects have another layout";
     }
     if (layout->code_start != 0 &&
         (!peek_pointer(python->code_type + SPW_PYTHON_TYPE_BASIC, &basic) ||
@@ -133,13 +133,13 @@ static const char *check_frame(const struct spw_python *python, const unsigned c
         return copy[layout->frame_owner] > SPW_PYTHON_OWNER_INTERNAL + 1 ? "unknown frames" : NULL;
     }
     if (code == 0 || !is_instance(code, python->code_type)) {
-        return "frames are laid out otherwise";
+        return "frames have another layout";
     }
     if (layout->at == SPW_PYTHON_POINTER) {
         intptr_t distance = (intptr_t)(at - code - layout->code_start);
 
         if (distance < -16 || distance > LINES_MOST) {
-            return "instructions are kept elsewhere";
+            return "instructions are in another place";
         }
         at = distance < 0 ? 0 : (uintptr_t)distance;
     } else {
@@ -162,13 +162,13 @@ static const char *check_thread(const struct spw_python *python, uintptr_t threa
     if (layout->thread_native != 0 &&
         (!spw_safe_read(thread + layout->thread_native, &native, sizeof(native)) ||
          native != (uint64_t)syscall(SYS_gettid))) {
-        return "thread states are laid out otherwise";
+        return "thread states have another layout";
     }
     if (layout->thread_cframe != 0 && !peek_pointer(thread + layout->thread_cframe, &holder)) {
-        return "thread states are laid out otherwise";
+        return "thread states have another layout";
     }
     if (holder == 0 || !peek_pointer(holder + layout->thread_frame, ret_frame)) {
-        return "thread states are laid out otherwise";
+        return "thread states have another layout";
     }
     return NULL;
 }
@@ -186,7 +186,7 @@ const char *spw_callsite_python_check(const struct spw_python *python, uintptr_t
     }
     for (int i = 0; wrong == NULL && frame != 0; i++) {
         if (i == DEEPEST || !spw_safe_read(frame, copy, python->layout->frame_bytes)) {
-            return "frames are laid out otherwise";
+            return "frames have another layout";
         }
         wrong = check_frame(python, copy, ret_frames);
         memcpy(&frame, copy + python->layout->frame_previous, sizeof(frame));

@@ -12,8 +12,8 @@ static void tell(const struct sim_device *device, uint64_t wanted)
 {
     char total[SPW_SIZE_TEXT], all[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT];
 
-    sim_say("a real machine would hang here: its one memory has %s, and device and host together "
-            "need %s (%s of it on the host's side of this process)",
+    sim_say("a real machine would hang here: its one memory has %s, and device and host "
+            "together need %s (%s of it is host memory of this process)",
             spw_size_text(device->total_bytes, total), spw_size_text(wanted, all),
             spw_size_text(device->host_bytes, host));
 }

@@ -95,7 +95,7 @@ void sim_payload_drop(size_t size)
     sim_warn_once(
         &said,
         "the content of simulated memory takes %llu MiB of host memory and SPILLWAY_SIM_PAYLOAD "
-        "allows %llu MiB: copies of 1 MiB and more for which there is no room move no data, their "
+        "allows %llu MiB: copies of 1 MiB or more copy nothing if there is no room, and their "
         "destination reads as zeros",
         (unsigned long long)sim_backing_bytes() >> 20, (unsigned long long)limit() >> 20);
 }
