@@ -328,7 +328,7 @@ class Explain(Case):
         done = run("policy", "explain", self.write({"version": 1, "rules": rules}), "--site",
                    "module:A/B", cwd=self.folder)
         self.assertEqual(done.stdout.splitlines()[1:], [
-            'rule 1 "m" (policy.json:1) is about modules, and decides on no allocation',
+            'rule 1 "m" (policy.json:1) applies to modules, and not to allocations',
             'rule 2 "a" (policy.json:1) decides:', "    log: true"])
 
     def test_bad_site(self):

@@ -143,12 +143,12 @@ class Brief(harness.Case):
         self.check(self.lines("take", "leave", status=4),
                    r"verdict: none: failed \(exit code 4\), not out of memory",
                    "peak: 48 MiB live; most: 48 MiB by fit",
-                   "next: what the command itself wrote says more")
+                   "next: read the output of the command itself")
         self.check(self.lines("take", "kill", status=137),
                    r"verdict: none: failed \(exit code 137, signal 9\), not out of memory", ".*",
                    ".*")
         self.check(self.lines("take", "interrupt", status=130),
-                   "verdict: none: interrupted; the figures are of what ran until then", ".*", ".*")
+                   "verdict: none: interrupted; the figures are of the part that ran", ".*", ".*")
 
     def test_processes(self):
         self.check(self.lines("children", "take"), "verdict: fits .*",
@@ -184,7 +184,7 @@ class Brief(harness.Case):
         self.check(self.lines("take", "leave", command="run", status=4),
                    r"verdict: none: failed \(exit code 4\), and spillway refused nothing",
                    "peak: 48 MiB live; most: 48 MiB by fit",
-                   "next: what the command itself wrote says more")
+                   "next: read the output of the command itself")
 
     def on_a_terminal(self, *words, **variables):
         """What `sim` writes to a terminal."""

@@ -113,7 +113,7 @@ class Check(Case):
         path = self.put(recording.sample())
         code, out, _ = spillway("check", path, "--max-spill", 0)
         self.assertEqual(code, 1)
-        self.assertIn("cannot be told: 5 events were not recorded", out)
+        self.assertIn("cannot be checked: 5 events were not recorded", out)
         writer = training()
         writer.gauge(90000000, spilled_bytes=5 * MIB, host_bytes=2 * MIB)
         (line,) = self.check(self.put(writer), "--max-spill", "4MiB")
@@ -139,7 +139,7 @@ class Check(Case):
 
     def test_too_few_steps(self):
         (line,) = self.check(self.put(training(steps=7, leak=MIB)), "--max-growth", 0)
-        self.assertIn("cannot be told: 7 marked steps were found, and 8 are needed", line)
+        self.assertIn("cannot be checked: 7 marked steps were found, and 8 are needed", line)
 
     def test_category(self):
         (line,) = self.check(self.put(training()), "--max-category", "activations=1MiB")

@@ -257,7 +257,7 @@ class ExitCodes(Command):
                 self.assertEqual(result.returncode, 1)
                 # Of more than a buffer the reason is not known at the end.
                 self.assertRegex(result.stderr, rf"^spillway: {words[0]}: cannot write: (No space "
-                                 r"left on device|not all of it could be written)\n$")
+                                 r"left on device|a part of the output is lost)\n$")
 
     def test_help_in_groups(self):
         """Every option of sim is listed once, with the form of its value."""

@@ -64,9 +64,9 @@ class Fit(harness.Case):
                 lines = self.sim(words, "fail", flags=flags, status=3, memory=memory)
                 self.assertRegex(lines[0], rf"^verdict: does not fit in 255\.99 MiB: allocation 16 "
                                            rf"on device 0, 16 MiB by {api} \(thread fit, \d+\) "
-                                           r"failed: for it, 8 KiB were missing; what the program "
-                                           r"needs in all is not known \(sim --compare finds "
-                                           r"out\)$")
+                                           r"failed: for it, 8 KiB were missing; the total need of "
+                                           r"the program is not known \(sim --compare finds "
+                                           r"it\)$")
                 self.assertRegex(lines[2], r"^until it failed, it would have taken of a real "
                                            r"h100-80g about \d+ MiB, at most [\d.]+ MiB: ")
                 self.assertIn("peak live 240 MiB", lines[1])
@@ -124,8 +124,8 @@ class Fit(harness.Case):
 
     def test_interrupted(self):
         lines = self.sim("take", "interrupt", status=128 + signal.SIGINT)
-        self.assertEqual(lines[0], "verdict: none: interrupted; the figures are of what ran until "
-                                   "then")
+        self.assertEqual(lines[0], "verdict: none: interrupted; the figures are of the part that "
+                                   "ran")
         self.assertIn("peak live 48 MiB", lines[1])
 
     def test_recovered(self):
@@ -399,8 +399,8 @@ class Fit(harness.Case):
                     done = self.limited(size, *flags)
                     lost = flags[0] == "--record" and size == 0  # of --json
                     self.assertEqual(done.returncode, int(lost or flags == BARE), done.stderr)
-                    self.assertRegex(done.stderr, r"(?s)\nspillway: verdict: none: what 1 process "
-                                                  r"used is not known\n.*why: .*\(ulimit -f\)")
+                    self.assertRegex(done.stderr, r"(?s)\nspillway: verdict: none: the memory of 1 "
+                                                  r"process is not known\n.*why: .*\(ulimit -f\)")
                     self.assertIn("simulated memory needs files of unlimited size", done.stderr)
                     if flags[0] == "--record" and size >= 1 << 10:
                         found = json.loads((self.folder / "v.json").read_text())
@@ -424,11 +424,11 @@ class Fit(harness.Case):
         why = r"/dev/shm/spillway-\w{6}/sim-\d+ cannot be written: No space left on device\n"
         self.assertRegex(result.stderr, "\nspillway sim: no verdict: " + why)
         self.assertRegex(result.stderr.replace("\nspillway:        ", " "),
-                         "\nspillway: verdict: none: what 1 process used is not known\n"
+                         "\nspillway: verdict: none: the memory of 1 process is not known\n"
                          "spillway:   why: " + why)
         result = self.run_command([*inside, COMMAND, "fit", "--gpus", "t4-16g", "--", FIT, "take"],
                                   env)
-        self.assertRegex(result.stderr, "fit: what the command used is not known: " + why)
+        self.assertRegex(result.stderr, "fit: the memory of the command is not known: " + why)
         self.assertRegex(result.stdout, r"\nt4-16g .* not known")
 
     @unittest.skipIf(os.geteuid() != 0, "only root can start a program as another user")
@@ -617,7 +617,7 @@ class Compare(harness.Case):
                 result = self.run_command(command, harness.environment(False, False))
                 self.assertLess(time.monotonic() - begin, 30)
                 self.assertEqual(result.status, 128 + signal.SIGINT, result.stderr)
-                self.assertIn("none: interrupted; the figures are of what ran until then\n",
+                self.assertIn("none: interrupted; the figures are of the part that ran\n",
                               result.stderr)
 
     @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
@@ -673,8 +673,7 @@ class Compare(harness.Case):
                                 128 + signal.SIGINT)
         self.assertEqual(len(runs.read_text()), 4)
         self.assertRegex(lines[-2], "^spillway: under the pool: peak live 48 MiB")
-        self.assertEqual(lines[-1], "spillway: interrupted: what is said above is all that is "
-                                    "known")
+        self.assertEqual(lines[-1], "spillway: interrupted: only the results above are known")
 
     @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_failure_that_the_program_hides(self):

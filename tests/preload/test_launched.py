@@ -44,7 +44,7 @@ class Launched(harness.Case):
         lines = textwrap.wrap(why, 80 - len("spillway:   why: "), break_on_hyphens=False)
         self.assertLessEqual(len(lines), 2)
         return [f"  why: {lines[0]}", f"       {lines[1]}" if len(lines) > 1 else
-                "  next: what the command itself wrote says more"]
+                "  next: read the output of the command itself"]
 
     def sim(self, *words, status=0, flags=()):
         """The lines that spillway says, without its beginning."""

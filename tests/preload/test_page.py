@@ -250,7 +250,8 @@ class Page(harness.Case):
         data = self.data(self.page(writer))
         self.assertTrue(dict(data["facts"])["options"].startswith(
             "SPILLWAY_SPILL=off SPILLWAY_LIMIT=1GiB SPILLWAY_SPILL=x"))
-        self.assertEqual(data["next"], ["without --spill off, what lacks can go to the host"])
+        self.assertEqual(data["next"],
+                         ["without --spill off, the missing memory can go to the host"])
 
     def test_needs_no_network(self):
         page = self.page(recording.sample()).replace("http://www.w3.org/2000/svg", "")
@@ -688,7 +689,7 @@ exec sleep 60
         (run,) = Page.runs(page.read_text())
         self.assertEqual((run["verdict"], run["tone"]),
                          (re.search("verdict: (.*)", said)[1], "bad"))
-        self.assertEqual(run["next"], ["what the command itself wrote says more"])
+        self.assertEqual(run["next"], ["read the output of the command itself"])
         self.assertEqual(dict(run["facts"])["exit code"], "3")
 
     def test_no_device_used(self):

@@ -326,7 +326,7 @@ class Pause(harness.Case):
         for content in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[:-1], b""):
             file.write_bytes(content)
             said = self.command("resume", program.pid, status=1)
-            self.assertIn("what is in the file cannot be read back; it stays paused: ", said)
+            self.assertIn("the content of the file cannot be read back; it stays paused: ", said)
             steps = program.steps()
             time.sleep(0.2)
             self.assertEqual(program.steps(), steps)
@@ -343,7 +343,7 @@ class Pause(harness.Case):
                          (40 * MIB, resource.RLIM_INFINITY))
         said = self.command("pause", "--to", self.folder, program.pid)
         self.assertRegex(said, r": (3\d(\.\d+)?|40) MiB went to a file, [789]\d(\.\d+)? MiB stay "
-                               r"on the device \(the file takes no more: File too large\)")
+                               r"on the device \(the file cannot grow: File too large\)")
         self.command("resume", program.pid)
         program.await_steps()
         resource.prlimit(program.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
@@ -359,8 +359,8 @@ class Pause(harness.Case):
         second = Program(self, 4, 1, **shared)
         second.await_steps()
         said = self.command("resume", first.pid, status=1)
-        self.assertIn("neither the device nor the host has room for all that is in the file; it "
-                      "stays paused", said)
+        self.assertIn("neither the device nor the host has room for the content of the file; "
+                      "it stays paused", said)
         second.await_steps()
         second.end()
         self.assertRegex(self.command("resume", first.pid), "MiB went back to the device\n$")

@@ -73,7 +73,7 @@ class Advise(unittest.TestCase):
             self.assertLessEqual(plan[key]["device_bytes"], answer["budget_bytes"])
         self.assertAlmostEqual(plan["replayed"]["device_bytes"], plan["predicted"]["device_bytes"],
                                delta=0.01 * plan["predicted"]["device_bytes"])
-        self.assertIn("what changes of the script could save", said)
+        self.assertIn("memory that changes of the script could save", said)
         if answer["written"]:
             subprocess.run([running.ROOT / "spillway", "policy", "check", folder / "advice.json"],
                            check=True, timeout=60)

@@ -37,12 +37,13 @@ void spw_cli_advise_answer_head(const struct spw_cli_advise_history *history,
     printf("peak on device %d: %s; in a budget of %s, %s can be live\n", history->device,
            spw_cli_size(history->peak), spw_cli_size(goal->budget_bytes), spw_cli_size(live_bytes));
     if (history->several) {
-        printf("other devices were used as well; this is about device %d alone\n", history->device);
+        printf("other devices were used as well; the figures are of device %d alone\n",
+               history->device);
     }
     print_holders(history);
     if (!history->has_uses) {
         puts("the recording has no uses (--record-uses on records them): each block is assumed "
-             "to be written once and read once, in each step if it outlives a step");
+             "to be written once and read once; a block that outlives a step, in each step");
     }
     if (history->steps <= 0) {
         puts("no repeating step was found: figures of a step are those of the second half of the "
@@ -149,13 +150,13 @@ static void print_nearest(const struct spw_cli_advise_plan *plan,
                           const struct spw_cli_advise_goal *goal)
 {
     if (plan->host_is_short) {
-        printf("no rules fit in %s of host memory: with all that rules can place on the host, "
-               "the device would hold %s\n",
+        printf("no rules fit in %s of host memory: the most that rules can place there leaves "
+               "%s on the device\n",
                spw_cli_size(goal->host_bytes), spw_cli_size(plan->nearest_bytes));
         return;
     }
-    printf("no rules make it fit: with all that rules can place on the host, the device still "
-           "holds %s, %s too much\n",
+    printf("no rules make it fit: the most that rules can place on the host leaves %s on the "
+           "device, %s too much\n",
            spw_cli_size(plan->nearest_bytes), spw_cli_size(plan->nearest_bytes - plan->live_bytes));
 }
 

@@ -118,8 +118,8 @@ static void print_largest(const struct spw_cli_advise_history *history)
     }
     if (largest != NULL && is_worth(history, largest->bytes)) {
         spw_cli_recorded_sites_label(largest->site, label);
-        printf("- the largest tensor at the peak has %s: %s. Where that is the logits, a loss that "
-               "is computed in parts needs less\n",
+        printf("- the largest tensor at the peak has %s: %s. If it holds the logits, a loss "
+               "that is computed in parts needs less\n",
                spw_cli_size(largest->bytes), label);
     }
 }
@@ -129,8 +129,8 @@ static void print_forward(const struct spw_cli_advise_history *history)
     uint64_t bytes = sum(history, of_forward);
 
     if (is_worth(history, bytes)) {
-        printf("- activation checkpointing: %s of the peak were made before the backward pass and "
-               "freed by it; what a repeated layer keeps can be recomputed:\n",
+        printf("- activation checkpointing: %s of the peak were allocated before the backward "
+               "pass and freed by it; repeated layers can be recomputed instead:\n",
                spw_cli_size(bytes));
         print_sites(history, of_forward);
     }
@@ -141,8 +141,8 @@ static void print_gradients(const struct spw_cli_advise_history *history)
     uint64_t bytes = sum(history, of_gradients);
 
     if (is_worth(history, bytes)) {
-        printf("- gradients: %s of the peak were made by the backward pass and outlive a step: "
-               "zero_grad(set_to_none=True) after each step frees them, unless they are "
+        printf("- gradients: %s of the peak were allocated by the backward pass and outlive a "
+               "step: zero_grad(set_to_none=True) after each step frees them, unless they are "
                "accumulated\n",
                spw_cli_size(bytes));
     }
@@ -159,21 +159,22 @@ static void print_optimizer(const struct spw_cli_advise_history *history)
     }
 }
 
-/* An upper bound: memory that outlives a step does not depend on the batch; other memory may. */
+/* The figure is an upper bound. Memory that outlives a step does not depend on the batch; all
+ * other memory may depend on it. */
 static void print_batch(const struct spw_cli_advise_history *history)
 {
     uint64_t bytes = sum(history, of_short);
 
     if (history->steps > 0 && !history->marked && is_worth(history, bytes)) {
-        printf("- a smaller batch: at most %s of the peak can become smaller, as the rest outlives "
-               "a step (one run does not tell how much; spillway fit --vary does)\n",
+        printf("- a smaller batch: at most %s of the peak can shrink, because the rest outlives "
+               "a step (spillway fit --vary measures how much shrinks)\n",
                spw_cli_size(bytes));
     }
 }
 
 void spw_cli_advise_changes_print(const struct spw_cli_advise_history *history)
 {
-    puts("what changes of the script could save, by the lifetimes of its memory:");
+    puts("memory that changes of the script could save, judging by lifetimes:");
     print_forward(history);
     print_largest(history);
     print_batch(history);

@@ -79,7 +79,8 @@ static bool add_head(cJSON *policy, uint64_t budget_bytes, uint64_t live_bytes)
         &what, "Written by spillway advise for a budget of %s: at most %s live on the device.",
         spw_cli_size(budget_bytes), spw_cli_size(live_bytes));
     spw_cli_line_add(
-        &how, "The rules name lines of the script: after a change of it or of sizes, ask again.");
+        &how, "The rules name lines of the script. After a change of the script or of sizes, "
+              "run spillway advise again.");
     return list != NULL && add_line(list, &what) && add_line(list, &how);
 }
 
@@ -113,7 +114,7 @@ static bool add_match(cJSON *rule, const struct spw_cli_advise_history *history,
     return sizes != NULL;
 }
 
-/* A block that is partly on the host is made immovable, so that its cost stays as predicted. */
+/* Makes a block immovable if it is partly on the host, so that its cost stays as predicted. */
 static bool add_action(cJSON *action, unsigned percent)
 {
     char share[8];
@@ -159,8 +160,8 @@ static bool has_rule(const struct spw_cli_advise_group *groups, size_t group)
 
 /* ---- modules ---- */
 
-/* Adds a rule that recomputes modules, from *module on, as many as a rule can name. Advances
- * *module. */
+/* Adds a rule that recomputes modules, beginning with *module. The rule names as many modules as
+ * possible. Advances *module. */
 static bool add_modules(cJSON *rules, const struct spw_cli_advise_history *history,
                         const struct spw_cli_advise_decisions *decisions, size_t *module)
 {
@@ -198,7 +199,7 @@ static bool add_modules(cJSON *rules, const struct spw_cli_advise_history *histo
            NULL;
 }
 
-/* True if the plan recomputes a module from `module` on. */
+/* Returns true if the plan recomputes `module` or a later module. */
 static bool has_more(const struct spw_cli_advise_history *history,
                      const struct spw_cli_advise_decisions *decisions, size_t module)
 {

@@ -36,9 +36,9 @@ bool spw_cli_advise_warn_if_slow(double ratio)
     enum { SLOW = 3 };
 
     if (ratio > SLOW) {
-        printf("a step takes %.1f times as long with it: a way to run at all, not to train. The "
-               "changes of the script above, such as a smaller batch, or a card with more memory "
-               "(spillway fit) usually cost less\n",
+        printf("with this policy, a step takes %.1f times as long: the program runs, but too "
+               "slowly to train. The changes of the script above, such as a smaller batch, or a "
+               "card with more memory (spillway fit) usually cost less\n",
                ratio);
     }
     return ratio > SLOW;
@@ -142,8 +142,8 @@ static bool open_at(struct spw_cli_advise_settings *settings, const char *path, 
     return true;
 }
 
-/* Returns the cost of a step if modules of this history are recomputed; UINT64_MAX if that does not
- * make the program fit. */
+/* Returns the cost of a step if modules of this history are recomputed. Returns UINT64_MAX if the
+ * program does not fit in this way. */
 static uint64_t cost_of(struct spw_cli_advise_settings *settings,
                         const struct spw_cli_advise_history *history)
 {

@@ -16,26 +16,26 @@
 static const char help[] =
     "usage: spillway advise FILE --budget SIZE [options]\n"
     "       spillway advise --budget SIZE [options] -- COMMAND [ARGUMENT ...]\n\n"
-    "Finds out which modules of a PyTorch model should be recomputed in backward, and which\n"
-    "memory should be on the host, so that the program runs in a budget of device memory at\n"
-    "the least cost, and writes a policy that does it. FILE is a recording (spillway run\n"
-    "--record FILE --record-uses on --record-modules on). COMMAND runs three or four times\n"
-    "on the simulated GPU: with ample memory, and within the budget without rules and with\n"
-    "a policy. Nothing is written where spilling without rules is at least as good.\n\n"
+    "Fits a program into a budget of device memory at the least cost. Chooses the modules of\n"
+    "a PyTorch model to recompute in backward, and the memory to place on the host, and\n"
+    "writes a policy that does it. FILE is a recording (spillway run --record FILE\n"
+    "--record-uses on --record-modules on). COMMAND runs three or four times on the simulated\n"
+    "GPU: with ample memory, and within the budget without rules and with each policy. No\n"
+    "policy is written if spilling without rules is at least as good.\n\n"
     "  --budget SIZE      device memory; a percentage is of the peak; without it, the least\n"
     "                     memory that --slowdown allows\n"
     "  --host SIZE        host memory that may be used [no limit]\n"
-    "  --slowdown N       a step may take N times as long: write nothing that is slower [3]\n"
+    "  --slowdown N       a step may take N times as long: no slower policy is written [3]\n"
     "  --link N           speed of a copy over the link, in GB/s each way [50]\n"
-    "  --step-time MS     what a step takes on the device, in milliseconds, for FILE\n"
+    "  --step-time MS     time of a step on the device, in milliseconds, for FILE\n"
     "                     [the clock of the recording, unless the GPU was simulated]\n"
     "  --output FILE      the policy [advice.json]\n"
-    "  --json FILE        what was predicted and what was replayed, for COMMAND\n"
+    "  --json FILE        the predictions and the figures of the replays, for COMMAND\n"
     "  --report FILE      a page of HTML: the recording, and the curve of memory against time\n"
-    "  --shipped          run COMMAND with each policy that comes with spillway, too\n\n"
+    "  --shipped          also run COMMAND with each policy that comes with spillway\n\n"
     "The exit code is 0 when COMMAND runs in the budget, with the policy or by spilling, or\n"
-    "rules make FILE fit; else 1, also when the best is slower than --slowdown allows. Times\n"
-    "are those of a cost model, not yet measured on a GPU.\n";
+    "when FILE fits, with or without rules. Otherwise it is 1, also when the best policy is\n"
+    "slower than --slowdown allows. Times come from a cost model, not yet measured on a GPU.\n";
 
 /* ---- arguments ---- */
 
@@ -124,7 +124,7 @@ static int judge_file(const struct spw_cli_advise_settings *settings,
     }
     if (settings->slowdown > 0 && ratio == 0) {
         spw_cli_complain("advise", "--slowdown needs --step-time for a recording of a simulated "
-                                   "GPU, whose clock says nothing of a card");
+                                   "GPU, because its clock is not that of a card");
         return SPW_CLI_EXIT_USAGE;
     }
     return spw_cli_advise_may_write(settings, ratio) ? spw_cli_advise_write_policy(settings, plan)

@@ -40,8 +40,8 @@ static const char help[] =
     "  --junit FILE  write every limit as a test case in JUnit's form\n\n"
     "Example:\n"
     "  spillway check r.rec --max-peak 20GiB --max-spill 0 --max-growth 1MiB/step\n\n"
-    "The exit code is 0 when all limits hold, 1 with one line for each that does not hold or\n"
-    "cannot be told, or when FILE cannot be read, 2 for bad usage.\n";
+    "The exit code is 0 when all limits hold, 1 when a limit does not hold or cannot be\n"
+    "checked (one line names it) or FILE cannot be read, 2 for bad usage.\n";
 
 /* ---- limits ---- */
 

@@ -15,7 +15,7 @@ static const char help[] =
     "Reports the CUDA driver and the devices, tests the memory calls that spillway needs,\n"
     "tests that spillway serves every entry point of the driver and the runtime, and lists\n"
     "settings that disable it.\n\n"
-    "Without a device it tells what is missing and what can be told without one.\n\n"
+    "Without a device, it reports what is missing, and does the tests that need no device.\n\n"
     "  --measure   also measure memory calls, copies and kernels' reads (about a minute)\n"
     "  --json      print one JSON object instead of tables\n\n"
     "On the simulated GPU: spillway sim --no-pool -- spillway doctor\n\n"

@@ -16,9 +16,9 @@
 
 static const char help[] =
     "usage: spillway fit [options] -- COMMAND [ARGUMENT ...]\n\n"
-    "Says on which GPUs COMMAND fits. It runs on a simulated GPU with ample memory, and\n"
-    "again where GPUs differ or where it is close; its output is not shown. The need is\n"
-    "an estimate and an upper bound, with what a card holds besides.\n\n"
+    "Says on which GPUs COMMAND fits. COMMAND runs on a simulated GPU with ample memory, and\n"
+    "again for GPUs that differ or where the result is close. Its output is not shown. The\n"
+    "need is an estimate and an upper bound, with the memory that a card itself holds.\n\n"
     "    spillway fit -- python train.py\n"
     "    spillway fit --gpus t4-16g,rtx4090-24g,a100-80g -- python train.py\n"
     "    spillway fit --gpus l4-24g --vary bs=1..16 -- python train.py --batch {bs}\n\n"
@@ -123,7 +123,7 @@ static int answer(struct spw_cli_fit_session *session)
         code = SPW_CLI_EXIT_FINDINGS;
     }
     if (session->trials.interrupt != 0) {
-        fputs("spillway: fit: interrupted: what is said above is all that is known\n", stderr);
+        fputs("spillway: fit: interrupted: only the results above are known\n", stderr);
         return SPW_CLI_EXIT_SIGNAL + session->trials.interrupt;
     }
     return code;

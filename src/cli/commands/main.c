@@ -148,7 +148,7 @@ int main(int argc, char **argv)
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) { /* the output is incomplete */
         spw_cli_complain(argc > 1 ? argv[1] : "help", "cannot write: %s",
-                         errno != 0 ? strerror(errno) : "not all of it could be written");
+                         errno != 0 ? strerror(errno) : "a part of the output is lost");
         code = code == SPW_CLI_EXIT_OK ? SPW_CLI_EXIT_FINDINGS : code;
     }
     return code;

@@ -50,7 +50,7 @@ static void print_done(const struct settings *settings, const struct spw_cli_ask
         printf(" (the budget of host memory is used up: SPILLWAY_HOST_LIMIT)");
     }
     if (answer->error != 0) {
-        printf(" (the file takes no more: %s)", strerror(answer->error));
+        printf(" (the file cannot grow: %s)", strerror(answer->error));
     }
     printf("%s\n", resume                                   ? ""
                    : settings->part != SPW_CONTROL_PART_ALL ? "; the program goes on"
@@ -90,13 +90,13 @@ static const char *reason(const struct settings *settings, enum spw_control_outc
     case SPW_CONTROL_NO_FILE:
         return "it cannot write a file there; the program goes on";
     case SPW_CONTROL_NO_ROOM:
-        return "neither the device nor the host has room for all that is in the file; it stays "
+        return "neither the device nor the host has room for the content of the file; it stays "
                "paused, and spillway resume may be tried again";
     case SPW_CONTROL_UNREADABLE:
-        return "what is in the file cannot be read back; it stays paused";
+        return "the content of the file cannot be read back; it stays paused";
     default:
-        return "its memory cannot move to the host: SPILLWAY_SPILL is off, or spillway doctor says "
-               "what is missing";
+        return "its memory cannot move to the host: SPILLWAY_SPILL is off, or spillway doctor "
+               "gives the reason";
     }
 }
 
@@ -288,33 +288,31 @@ static const char pause_help[] =
     "usage: spillway pause PID... [--to host|FOLDER] [--on-demand] [--wait SECONDS]\n"
     "       spillway pause PID... --rule NAME|--site PART|--tag NAME [--wait SECONDS]\n\n"
     "Moves the device memory of running processes under spillway to the host, or to a file,\n"
-    "and gives it to the driver, so that others can use the device. A process waits at its\n"
-    "next use of the device, or when it asks for memory; nothing else in it is disturbed.\n"
-    "Addresses stay. What stays on the device is printed: small blocks and memory of other\n"
-    "libraries; the CUDA context comes on top.\n\n"
-    "  --to FOLDER     move the memory to a file in this folder, for each process its own, "
-    "not\n"
-    "                  to the host (host, the default); the file has no name there, so "
-    "nothing\n"
-    "                  is left of it when the process ends\n"
+    "so that others can use the device. A process waits at its next use of the device, or\n"
+    "when it asks for memory; nothing else in it is disturbed. Addresses do not change. The\n"
+    "command prints how much memory stays on the device: small blocks and memory of other\n"
+    "libraries. The CUDA context also stays.\n\n"
+    "  --to FOLDER     move the memory of each process to a file in this folder, not to the\n"
+    "                  host (--to host, the default); the file has no name, so it disappears\n"
+    "                  when the process ends\n"
     "  --on-demand     the process does not wait for spillway resume: its memory comes back\n"
     "                  when it needs the device\n"
     "  --rule NAME     move only the memory of this rule of the program's policy; the program\n"
     "                  goes on, and uses it on the host\n"
-    "  --site PART     likewise of the call sites whose text in spillway top has this part,\n"
+    "  --site PART     the same for call sites whose text in spillway top has this part,\n"
     "                  with * and ?: 'model.py:56'\n"
-    "  --tag NAME      likewise of this tag, which the program gave to memory (spillway.tag)\n"
-    "  --wait SECONDS  longest time to wait for work that the device does (30)\n\n"
+    "  --tag NAME      the same for memory with this tag (spillway.tag)\n"
+    "  --wait SECONDS  longest time to wait until the device is idle (30)\n\n"
     "example: spillway pause 4711; ./other-job; spillway resume 4711\n";
 
 static const char resume_help[] =
     "usage: spillway resume PID... [--rule NAME|--site PART|--tag NAME] [--wait SECONDS]\n\n"
-    "Moves the memory of processes that spillway pause has stopped back to the device, as far\n"
-    "as it has room, and lets them go on. What has no room is used on the host, where it is\n"
-    "slower, and comes back later. A process whose memory is in a file stays paused until all\n"
-    "of it has room on the device or the host.\n\n"
+    "Moves the memory of paused processes back to the device, and lets the processes go on.\n"
+    "Memory that does not fit there is used on the host, which is slower, and comes back\n"
+    "later. A process whose memory is in a file stays paused until all of its memory has room\n"
+    "on the device or the host.\n\n"
     "  --rule NAME, --site PART, --tag NAME\n"
-    "                  move only this part back, which spillway pause has named likewise\n"
+    "                  move only this part back, named as for spillway pause\n"
     "  --wait SECONDS  longest time to wait for a device (30)\n";
 
 static const struct spw_cli_option resume_options[] = {

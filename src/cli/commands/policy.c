@@ -35,10 +35,10 @@ static const char help[] =
     "           With --fit: what spillway run --fit has chosen for COMMAND in this folder, on\n"
     "           any card; without COMMAND, for all\n"
     "  forget   remove what spillway run --fit has chosen for COMMAND in this folder, or --all\n"
-    "  suggest  print a policy that frees device memory on the host, from a statistics file:\n"
-    "           the smallest rule that is enough, of memory that is seldom used first. SIZE\n"
-    "           is what the last out-of-memory report in the file says was missing, or the\n"
-    "           most that spilling had on the host\n"
+    "  suggest  print a policy that frees device memory, from a statistics file. It places\n"
+    "           memory on the host that is seldom used, with the smallest rule that is enough.\n"
+    "           Without --free, SIZE is the memory that was missing in the last out-of-memory\n"
+    "           report of the file, or the most memory that was spilled at a time\n"
     "  schema   print the JSON Schema of policy files\n"
     "  keys     print the keys of policy files as Markdown tables\n\n"
     "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
@@ -175,7 +175,7 @@ static bool find_need(const struct spw_cli_sites_file *file, const char *path, c
     if (*ret_bytes == 0) {
         spw_cli_complain("policy",
                          "suggest: %s: the program did not run out of memory, and nothing was "
-                         "spilled: say with --free SIZE how much to free",
+                         "spilled (expected --free SIZE)",
                          path);
         return false;
     }

@@ -25,9 +25,9 @@ static const char help[] =
     "statistics file; --stats 'job-%r.json' gives each rank its own.\n\n"
     "  --top N  show N call sites that differ [20]\n"
     "  --json   print one JSON object, with all call sites\n\n"
-    "A file without device memory is left out, and one without a rank where others have\n"
-    "one; a line says so. The exit code is 0 also when the ranks differ, 1 when a file cannot\n"
-    "be read, 2 for bad usage.\n";
+    "A file is left out, with one line, if its process used no device memory, or if it has no\n"
+    "rank and other files have one. The exit code is 0 also when the ranks differ, 1 when a\n"
+    "file cannot be read, 2 for bad usage.\n";
 
 static bool take_file(const struct spw_cli_arguments *from)
 {

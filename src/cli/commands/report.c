@@ -58,7 +58,8 @@ static const char help[] =
     "  --table            all call sites: bytes at the peak, at the end and in all\n"
     "  --tree             stacks with their bytes at the peak, the outermost frame first\n"
     "  --folded           stacks with their bytes at the peak, for flamegraph.pl and the like\n"
-    "  --html             one page: memory over time, blocks, steps; several FILEs: the ranks of\n"
+    "  --html             one page: memory over time, blocks, steps; several FILEs: the ranks "
+    "of\n"
     "                     a job, or runs to compare\n"
     "  --speedscope       stacks at the peak, at the end and in all, for speedscope.app\n"
     "  --perfetto         memory over time, moves and driver calls, for ui.perfetto.dev\n"
@@ -69,7 +70,7 @@ static const char help[] =
     "  --top N            show N call sites in the summary [10]\n"
     "  --max-events N     memory_viz: the last N events of each device [100000]\n"
     "  --native           stacks with all native frames, not only Python's and operators\n"
-    "  --wrappers         stacks with functions that only call another, such as _call_impl\n"
+    "  --wrappers         stacks with functions that only call another one (_call_impl)\n"
     "  --no-streams       RMM: every stream is 0, as its replay bench demands\n\n"
     "The exit code is 1 when the recording cannot be read.\n";
 
@@ -113,7 +114,8 @@ static int open_output(const char *command, const struct settings *settings)
             spw_cli_complain(command, "--output=%s: %s", settings->output, strerror(errno));
         }
     } else if (settings->form->write == spw_cli_report_viz && isatty(fd) != 0) {
-        spw_cli_complain(command, "--memory-viz: a pickle is no text (expected --output FILE)");
+        spw_cli_complain(command, "--memory-viz writes a pickle, which is not text (expected "
+                                  "--output FILE)");
         return -1;
     }
     return fd;

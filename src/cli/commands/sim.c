@@ -193,8 +193,8 @@ int spw_cli_command_sim(int argc, char **argv)
         return SPW_CLI_EXIT_USAGE;
     }
     if (flags.no_pool && flags.compare) {
-        spw_cli_complain(argv[0],
-                         "--compare runs the command under the pool too, and --no-pool forbids it");
+        spw_cli_complain(argv[0], "--compare also runs the command with the pool, which --no-pool "
+                                  "excludes");
         return SPW_CLI_EXIT_USAGE;
     }
     code = spw_cli_page_prepare(argv[0], &flags);

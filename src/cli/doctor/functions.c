@@ -97,8 +97,7 @@ void spw_cli_doctor_functions(const struct spw_cli_cuda *cuda, struct spw_cli_re
             add_name(&lacking, called[i]);
         }
     }
-    spw_cli_report_table(report, "functions", "Functions that spillway stands in front of",
-                         columns);
+    spw_cli_report_table(report, "functions", "Functions that spillway intercepts", columns);
     spw_cli_report_row(report, "in this driver\t%d\tof %d", live, INTERCEPTED);
     report_lacking(has, report);
     if (lacking.count > 0) {

@@ -71,7 +71,7 @@ void spw_cli_doctor_without_device(const struct spw_cli_cuda *cuda, CUresult res
         report_module(cuda, report);
         report_files(report);
     }
-    spw_cli_report_table(report, "open", "What a device has to answer", open_columns);
+    spw_cli_report_table(report, "open", "Questions that need a device", open_columns);
     for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
         spw_cli_report_row(report, "%s\t%s", questions[i][0], questions[i][1]);
     }

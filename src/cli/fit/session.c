@@ -161,7 +161,7 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
     started = spw_cli_trials_run(&session->trials, &trial, ret_result, ret_code);
     spw_cli_fit_variation_free(arguments);
     if (started && ret_result->lost > 0) {
-        spw_cli_complain(session->command, "what the command used is not known: %s",
+        spw_cli_complain(session->command, "the memory of the command is not known: %s",
                          ret_result->problem);
     }
     return started;

@@ -31,8 +31,8 @@ static const struct {
     [VARY] = {"vary",
               "NAME=VALUE,...",
               {[SPW_CLI_FIT] = true},
-              "put each of these values, which need more and more memory, for {NAME} in the "
-              "command, and find the last one that fits; 1..16 is each number from 1 to 16"},
+              "replace {NAME} in the command by each of these values, the one that needs least "
+              "memory first, and find the last one that fits; 1..16 is each number from 1 to 16"},
     [NO_POOL] = {"no-pool",
                  NULL,
                  {[SPW_CLI_SIM] = true, [SPW_CLI_FIT] = true},
@@ -45,8 +45,8 @@ static const struct {
     [FIT] = {"fit",
              NULL,
              {[SPW_CLI_RUN] = true},
-             "if the program does not fit, choose the modules to recompute and the memory to place "
-             "on the host that cost least, and do so from its next run with --fit on"},
+             "if the program does not fit, choose the cheapest modules to recompute and memory "
+             "to place on the host; the next runs with --fit apply this choice"},
     [REPORT] = {"report",
                 "FILE",
                 {[SPW_CLI_RUN] = true, [SPW_CLI_SIM] = true},
@@ -60,7 +60,7 @@ static const struct {
         {"verbose",
          NULL,
          {[SPW_CLI_RUN] = true, [SPW_CLI_SIM] = true},
-         "say more in the end: calls, moves, all figures of the verdict, and how much of the "
+         "print more at the end: calls, moves, all figures of the verdict, and how much of the "
          "GPU's work was checked"},
 };
 

@@ -263,7 +263,7 @@ void spw_cli_policy_explain(const char *name, const struct spw_policy *policy,
 
         spw_cli_print(stdout, "rule %zu \"%s\" (%s:%zu) ", i + 1, rule->name, name, rule->line);
         if (rule->action.recompute != 0) {
-            puts("is about modules, and decides on no allocation");
+            puts("applies to modules, and not to allocations");
             continue;
         }
         if (row == NULL) {

@@ -14,7 +14,7 @@
 
 enum { REFUSALS = 100, OPTIONS = 4096, SENTENCE = 512, LEAST_PERCENT = 3 };
 
-/* A request that was refused, and not granted later. */
+/* A request that was refused and never succeeded. */
 struct refusal {
     int device;
     uint64_t site, bytes, missing;
@@ -42,7 +42,7 @@ void spw_cli_page_head_free(struct spw_cli_page_head *head)
 
 /* ---- events ---- */
 
-/* Forgets the refusals that this allocation makes good. */
+/* Removes the refusals of requests that this allocation repeats. */
 static void take_alloc(struct spw_cli_page_head *head, const struct spw_cli_event *event)
 {
     size_t kept = 0;
@@ -69,7 +69,7 @@ static void take_oom(struct spw_cli_page_head *head, const struct spw_cli_event 
     head->went_on = false;
 }
 
-/* Returns true for an option that only says where to write. */
+/* Returns true for an option that only names an output file. */
 static bool is_output(const struct spw_cli_text *option)
 {
     static const char *const names[] = {
@@ -118,7 +118,7 @@ static uint64_t limit_of(const struct spw_cli_device *device)
     return device->gauges[SPW_RECORD_GAUGE_limit_bytes];
 }
 
-/* The device memory that the program needed at most, with the free memory of the pool. */
+/* The highest device memory of the program, with the free memory of the pool. */
 static uint64_t used_of(const struct spw_cli_device *device)
 {
     return device->committed_peak > device->live_peak ? device->committed_peak : device->live_peak;
@@ -131,8 +131,8 @@ static uint64_t spare_of(const struct spw_cli_device *device)
     return limit > used ? limit - used : 0;
 }
 
-/* Returns the device that the verdict is about: the device of the last refusal, or else the used
- * device with the least memory to spare. Returns -1 if no device was used. */
+/* Returns the device of the verdict: the device of the last refusal or, without a refusal, the used
+ * device with the least free memory. Returns -1 if no device was used. */
 static int subject(const struct spw_cli_page_head *head, const struct spw_cli_state *state)
 {
     int found = -1;
@@ -220,7 +220,7 @@ static void write_verdict(const struct spw_cli_page_head *head, enum outcome out
         add(text, "none: no memory of a device was allocated");
         break;
     case OPEN:
-        add(text, "none: the recording has no end; the figures are of what ran until then");
+        add(text, "none: the recording has no end; the figures are of the part that ran");
         break;
     case FAILED:
         add(text, "none: failed (exit code %d), not out of memory", exit_code);
@@ -295,9 +295,9 @@ static void add_next(char *text, const struct spw_cli_page_head *head, enum outc
     } else if (outcome == SPILLS) {
         add(text, "kernels use it there; spillway advise may cut that");
     } else if (outcome > SPILLS && has_option(head, "SPILLWAY_SPILL=off")) {
-        add(text, "without --spill off, what lacks can go to the host");
+        add(text, "without --spill off, the missing memory can go to the host");
     } else if (outcome == FAILED) {
-        add(text, "what the command itself wrote says more");
+        add(text, "read the output of the command itself");
     } else if (outcome == DOES_NOT_FIT || outcome == CONTINUED) {
         add(text, "spillway sim --compare finds the size that it needs");
     }
@@ -316,8 +316,8 @@ static void add_change(char *text, const struct spw_cli_report *report, int ordi
     }
     if (activations > state) {
         add(text,
-            "activation checkpointing: %s of the peak are activations; what a repeated layer keeps "
-            "can be recomputed",
+            "activation checkpointing: %s of the peak are activations; repeated layers can be "
+            "recomputed instead",
             spw_cli_size(activations));
     } else {
         add(text,

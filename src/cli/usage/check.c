@@ -31,8 +31,8 @@ static void name_limit(const struct spw_cli_limit *limit, char *ret_name)
 static void cannot(struct spw_cli_finding *finding, const char *why)
 {
     finding->known = false;
-    snprintf(finding->text, sizeof(finding->text), "%.180s: cannot be told: %.300s", finding->name,
-             why);
+    snprintf(finding->text, sizeof(finding->text), "%.180s: cannot be checked: %.300s",
+             finding->name, why);
 }
 
 static void blame(struct spw_cli_finding *finding, const char *label)

@@ -194,13 +194,13 @@ static void add_none(struct spw_cli_line *line, const struct brief *brief)
 
     spw_cli_line_add(line, ": ");
     if (brief->outcome == SPW_CLI_SIM_UNRECORDED) {
-        spw_cli_line_add(line, "what %zu process%s used is not known", brief->result->lost,
+        spw_cli_line_add(line, "the memory of %zu process%s is not known", brief->result->lost,
                          brief->result->lost == 1 ? "" : "es");
     } else if (unused && brief->code == 0) {
         spw_cli_line_add(line, "no process is known to have used a simulated device");
     } else if (brief->code == SPW_CLI_EXIT_SIGNAL + SIGINT) {
         spw_cli_line_add(line, unused ? "interrupted before a simulated device was used"
-                                      : "interrupted; the figures are of what ran until then");
+                                      : "interrupted; the figures are of the part that ran");
     } else {
         spw_cli_line_add(line, "failed (exit code %d", brief->code);
         if (brief->code > SPW_CLI_EXIT_SIGNAL && brief->code < SPW_CLI_EXIT_SIGNAL + 65) {
@@ -525,7 +525,7 @@ static void add_after_one_memory(struct spw_cli_line *line, const struct spw_cli
     if (!device->pooled) {
         spw_cli_line_add(line, "without --no-pool, such a request is refused instead");
     } else if (device->last.lack == SPW_CLI_SIM_LACK_MACHINE) {
-        spw_cli_line_add(line, "a larger --memory-reserve: the host's side grew into it");
+        spw_cli_line_add(line, "a larger --memory-reserve: the memory of the host grew into it");
     } else {
         spw_cli_line_add(line, "a smaller batch: device and host share one memory");
     }
@@ -548,7 +548,7 @@ static void add_after_refusal(struct spw_cli_line *line, const struct brief *bri
         spw_cli_line_add(line, "without --%s, %s%s can go to the host",
                          off ? "spill off" : "no-pool", last->missing_bytes > 0 ? "at least " : "",
                          last->missing_bytes > 0 ? spw_cli_size(last->missing_bytes)
-                                                 : "what lacks");
+                                                 : "the missing memory");
     } else if (exceeded_host_limit(device) > 0) {
         spw_cli_line_add(line, "a --host-limit above %s, if the host has it",
                          spw_cli_size(exceeded_host_limit(device)));
@@ -579,7 +579,7 @@ static void print_next(const struct brief *brief)
     case SPW_CLI_SIM_UNUSED:
     case SPW_CLI_SIM_FAILED:
         spw_cli_line_add(&line, brief->code == 0 ? "give the program that uses the GPU after --"
-                                                 : "what the command itself wrote says more");
+                                                 : "read the output of the command itself");
         break;
     }
     fprintf(stderr, "%s\n", line.text);

@@ -149,8 +149,7 @@ void spw_cli_cards_print(void)
     for (size_t i = 0; (profile = spw_gpu_profile_at(i)) != NULL; i++) {
         print_row(profile);
     }
-    puts("\nGB/s: of its memory; link: GB/s to the host, by specification. besides: what the card "
-         "holds\n"
-         "besides the program's memory (CUDA context, code, libraries), estimate and upper bound;\n"
-         "~: from the number of SMs, others from published figures");
+    puts("\nGB/s: bandwidth of its memory. link: specified GB/s to the host. besides: memory that\n"
+         "the card needs in addition to the program (CUDA context, code, libraries), as estimate\n"
+         "and upper bound; ~: from the number of SMs, others from published figures");
 }

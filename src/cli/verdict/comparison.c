@@ -18,7 +18,7 @@ enum { PRECISION = 50, MOST_TRIES = 6 };
 struct comparison {
     struct spw_cli_trials trials;
     char **arguments;
-    unsigned left; /* most runs of the search to come */
+    unsigned left; /* upper bound on the remaining runs of the search */
 };
 
 /* One way to run the command, and its results. */
@@ -263,7 +263,7 @@ static int compare(struct comparison *comparison)
         conclude(comparison, &bare, &pooled);
     }
     if (comparison->trials.interrupt != 0) {
-        fputs("spillway: interrupted: what is said above is all that is known\n", stderr);
+        fputs("spillway: interrupted: only the results above are known\n", stderr);
         return SPW_CLI_EXIT_SIGNAL + comparison->trials.interrupt;
     }
     return pooled.code;

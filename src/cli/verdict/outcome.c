@@ -59,7 +59,7 @@ static void add_failure(struct spw_cli_line *line, const struct spw_cli_sim_resu
     add_lack(line, &device->last);
     if (device->last.lack == SPW_CLI_SIM_LACK_DEVICE) {
         spw_cli_line_add(line,
-                         "; what the program needs in all is not known (sim --compare finds out)");
+                         "; the total need of the program is not known (sim --compare finds it)");
     }
 }
 
@@ -203,7 +203,7 @@ static void add_outcome(struct spw_cli_line *line, const struct spw_cli_sim_resu
         add_unused(line, result, code);
         break;
     case SPW_CLI_SIM_UNRECORDED:
-        spw_cli_line_add(line, "none: what %zu process%s used is not known%s%s", result->lost,
+        spw_cli_line_add(line, "none: the memory of %zu process%s is not known%s%s", result->lost,
                          result->lost == 1 ? "" : "es", result->problem[0] != '\0' ? ": " : "",
                          result->problem);
         break;
@@ -221,7 +221,7 @@ static void add_outcome(struct spw_cli_line *line, const struct spw_cli_sim_resu
         break;
     case SPW_CLI_SIM_FAILED:
         if (code == SPW_CLI_EXIT_SIGNAL + SIGINT) {
-            spw_cli_line_add(line, "none: interrupted; the figures are of what ran until then");
+            spw_cli_line_add(line, "none: interrupted; the figures are of the part that ran");
             break;
         }
         add_code(line, code);
