@@ -55,6 +55,7 @@ complete -c spillway -n '__fish_seen_subcommand_from sim' -l compare
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l control
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l costs
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l crossing
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l cudnn
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l devices
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l fail
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l free-sync
@@ -124,6 +125,7 @@ complete -c spillway -n '__fish_seen_subcommand_from fit' -l chunk
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l control
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l costs
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l crossing
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l cudnn
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l devices
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l fail
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l free-sync

@@ -24,6 +24,8 @@
 #include <sys/socket.h>
 
 #define SIM_CUDNN_SOCKET "SPILLWAY_CUDNN_SOCKET"
+/* The path of a library that is asked in place of the program's. Not set: the program's. */
+#define SIM_CUDNN_LIBRARY "SPILLWAY_CUDNN_LIBRARY"
 /* cuDNN reads it, and chooses other engines. */
 #define SIM_CUDNN_TF32 "NVIDIA_TF32_OVERRIDE"
 

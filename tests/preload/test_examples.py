@@ -28,6 +28,7 @@ NOT_RUN = (
     (r"--world 1024", "PyTorch: `torch world`"),
     (r"/test_features\.py", "PyTorch: `torch features`"),
     (r"--slowdown", "a model of PyTorch: `torch recompute`"),
+    (r"--cudnn", "the cuDNN of PyTorch: `torch cudnn`"),
     (r"^spillway (top|doctor)", "the tests `top` and `command`"),
 )
 # Blocks of code of another kind are run by the tests that name their page.

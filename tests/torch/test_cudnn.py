@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,31 @@ for asked, array in (0, None), (0, sizes), (2, sizes), (4, sizes):
                                           ctypes.byref(count), array) == 0
     print(count.value)
 """
+# Prints the workspaces of two lines, in bytes. cuDNN 9.19 and 9.26 choose other engines for them.
+TWO_LINES = """
+import torch
+from torch.nn import functional
+
+def tensors(last):
+    form = torch.channels_last if last else torch.contiguous_format
+    return [torch.zeros(shape, device="cuda").to(memory_format=form)
+            for shape in ((4, 128, 256, 256), (128, 128, 1, 1))]
+
+def report(before):
+    print(torch.cuda.max_memory_allocated() - before - 4 * 4 * 128 * 256 * 256)
+
+pair = tensors(False)
+torch.cuda.reset_peak_memory_stats()
+before = torch.cuda.memory_allocated()
+functional.conv2d(*pair)
+report(before)
+pair = tensors(True)
+torch.cuda.reset_peak_memory_stats()
+before = torch.cuda.memory_allocated()
+functional.conv2d(*pair)
+report(before)
+"""
+LIBRARY = "nvidia/cudnn/lib/libcudnn.so.9"
 CARDS_TORCH = "2.11."
 DROPPED = "import os, torch\nos.setuid(65534)\n"
 
@@ -185,6 +211,41 @@ class CuDNN(unittest.TestCase):
                               capture_output=True, text=True,
                               env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
         self.assertEqual(done.stdout, simulated.stdout, done.stderr)
+
+    def other_library(self):
+        """The cuDNN of another PyTorch than the interpreter's."""
+        folders = [wheel.SOURCE / ".venv", *(wheel.SOURCE / ".venv-newest").glob("*")]
+        own = next(pathlib.Path(self.interpreter).parents[1].glob(f"lib/python3*/*/{LIBRARY}"))
+        for folder in folders:
+            for path in folder.glob(f"lib/python3*/*/{LIBRARY}"):
+                if not path.samefile(own) and path.stat().st_size != own.stat().st_size:
+                    return str(path.resolve())
+        return self.skipTest("there is one version of cuDNN here (scripts/setup --torch-newest)")
+
+    def test_what_an_upgrade_costs(self):
+        """`fit --cudnn` names the lines whose workspaces `sim` has with either library."""
+        path = self.other_library()
+        own, other = ([int(word) for word in self.run_code(TWO_LINES, flags)[0].split()]
+                      for flags in ((), ("--cudnn", path)))
+        self.assertNotEqual(own, other)
+        with tempfile.TemporaryDirectory() as name:
+            program, result = pathlib.Path(name) / "program.py", pathlib.Path(name) / "result"
+            program.write_text(TWO_LINES)
+            done = subprocess.run(
+                [os.environ["BUILD_ROOT"] + "/spillway", "fit", "--gpus", "h100-80g", "--cudnn",
+                 path, "--json", result, "--", self.interpreter, program],
+                text=True, capture_output=True, stdin=subprocess.DEVNULL,
+                env={**os.environ, "XDG_CACHE_HOME": name})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = json.loads(result.read_text())["cudnn"]
+        self.assertEqual(found["path"], path)
+        self.assertIn(f"with cuDNN {found['version']} in place of the program's:", done.stdout)
+        changes = {re.search(r"program\.py:(\d+)", line["line"])[1]:
+                   line["bytes"] - line["own_bytes"] for line in found["lines"]}
+        numbers = [str(number) for number, line in enumerate(TWO_LINES.splitlines(), 1)
+                   if line.startswith("functional.conv2d")]
+        for number, change in zip(numbers, (new - old for old, new in zip(own, other))):
+            self.assertAlmostEqual(changes.get(number, 0), change, delta=1 << 20)
 
     def test_without_an_answer(self):
         """The simulated cuDNN then guesses: it copies what is not in channels-last form."""

@@ -1,5 +1,6 @@
 /* The process that asks NVIDIA's cuDNN: its library, a stub here, its answers and its socket. */
 #include "cli/cudnn/answers.h"
+#include "cli/cudnn/choice.h"
 #include "cli/cudnn/library.h"
 #include "cli/cudnn/server.h"
 
@@ -346,6 +347,72 @@ static void test_link(void **state)
     assert_int_equal(look(1, 77, false), 1);
 }
 
+/* ---- the library that the user names ---- */
+
+static bool choose(const char *text, struct spw_cli_cudnn_choice *ret_choice)
+{
+    assert_int_equal(setenv("SPILLWAY_SIM_CUDNN", text, 1), 0);
+    return spw_cli_cudnn_choose("test", ret_choice);
+}
+
+/* Runs a command of the shell in the cache folder. */
+static void in_cache(const char *command)
+{
+    char text[4 * PATH_MAX];
+
+    (void)snprintf(text, sizeof(text), "cd '%s' && %s", cache, command);
+    assert_int_equal(system(text), 0);
+}
+
+static void in_cache_with(const char *format, const char *path)
+{
+    char command[2 * PATH_MAX];
+
+    (void)snprintf(command, sizeof(command), format, path);
+    in_cache(command);
+}
+
+static void test_choice_by_version(void **state)
+{
+    struct spw_cli_cudnn_choice choice;
+
+    assert_int_equal(unsetenv("SPILLWAY_SIM_CUDNN"), 0);
+    assert_true(spw_cli_cudnn_choose("test", &choice));
+    assert_string_equal(choice.path, "");
+    assert_false(choose("9.8", &choice));
+    in_cache("mkdir -p spillway/cudnn/old/lib spillway/cudnn/9.8/nvidia/cudnn/lib");
+    in_cache_with("ln -s '%s' spillway/cudnn/old/lib/libcudnn.so.9", old_library);
+    in_cache_with("ln -s '%s' spillway/cudnn/9.8/nvidia/cudnn/lib/libcudnn.so.9", library);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(choose((const char *const[]){"9.8", "9.8.0", "9.8.0.87"}[i], &choice));
+        assert_string_equal(choice.path, library);
+        assert_string_equal(choice.version, "9.8.0");
+    }
+    for (size_t i = 0; i < 5; i++) {
+        assert_false(
+            choose((const char *const[]){"9.80", "9.7", "9.8.1", "9.8.05", "8"}[i], &choice));
+    }
+}
+
+static void test_choice_by_path(void **state)
+{
+    struct spw_cli_cudnn_choice choice;
+    char folder[PATH_MAX];
+
+    (void)snprintf(folder, sizeof(folder), "%s/spillway/cudnn/9.8", cache);
+    assert_true(choose(library, &choice));
+    assert_string_equal(choice.version, "9.8.0");
+    assert_true(choose(folder, &choice));
+    assert_string_equal(choice.path, library);
+    assert_false(choose(old_library, &choice)); /* it cannot be asked without a device */
+    assert_false(choose(cache, &choice));
+    assert_false(choose("nowhere", &choice));
+    in_cache_with("cp '%s' writable && chmod o+w writable", library);
+    (void)snprintf(folder, sizeof(folder), "%s/writable", cache);
+    assert_false(choose(folder, &choice)); /* another user can have written it */
+    in_cache("rm -r spillway/cudnn writable");
+}
+
 /* ---- the process ---- */
 
 static int connect_to_server(void)
@@ -388,6 +455,25 @@ static void test_server(void **state)
         assert_int_equal(exchange(&content), 3);
         assert_int_equal(engines[1].workspace_bytes, 2 * expected(9));
     }
+}
+
+/* A process can load one library only, so that another one needs another process. */
+static void test_other_server(void **state)
+{
+    const struct content content = question(library, 9, NUMBERS);
+    char *name = strdup(getenv(SIM_CUDNN_SOCKET));
+    int silent = connect_to_server();
+    char byte;
+
+    assert_int_equal(setenv(SIM_CUDNN_LIBRARY, old_library, 1), 0);
+    spw_cli_cudnn_server_start();
+    assert_string_not_equal(getenv(SIM_CUDNN_SOCKET), name);
+    assert_true(recv(silent, &byte, 1, 0) <= 0); /* the first one has ended */
+    close(silent);
+    assert_int_equal(unsetenv(SIM_CUDNN_LIBRARY), 0);
+    spw_cli_cudnn_server_start();
+    assert_int_equal(exchange(&content), 3);
+    free(name);
 }
 
 /* A connection that ends without a question, and one that is in use meanwhile. */
@@ -453,14 +539,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_malformed),
     };
     const struct CMUnitTest of_answers[] = {
-        cmocka_unit_test(test_answers_last),   cmocka_unit_test(test_cut_file),
-        cmocka_unit_test(test_damaged_file),   cmocka_unit_test(test_locked_file),
-        cmocka_unit_test(test_file_of_others), cmocka_unit_test(test_link),
+        cmocka_unit_test(test_answers_last),      cmocka_unit_test(test_cut_file),
+        cmocka_unit_test(test_damaged_file),      cmocka_unit_test(test_locked_file),
+        cmocka_unit_test(test_file_of_others),    cmocka_unit_test(test_link),
+        cmocka_unit_test(test_choice_by_version), cmocka_unit_test(test_choice_by_path),
     };
     const struct CMUnitTest of_server[] = {
-        cmocka_unit_test(test_server),
-        cmocka_unit_test(test_many_programs),
-        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_server),        cmocka_unit_test(test_other_server),
+        cmocka_unit_test(test_many_programs), cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_other_user),
     };
     int failed;

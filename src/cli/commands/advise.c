@@ -6,6 +6,7 @@
 #include "cli/advise/reader.h"
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
+#include "cli/cudnn/choice.h"
 #include "cli/report/page_file.h"
 #include "common/size.h"
 
@@ -241,6 +242,9 @@ int spw_cli_command_advise(int argc, char **argv)
             return SPW_CLI_EXIT_USAGE;
         }
         settings.report = target;
+    }
+    if (has_command && !spw_cli_cudnn_choose_for_runs(argv[0])) {
+        return SPW_CLI_EXIT_USAGE;
     }
     code = has_command ? spw_cli_advise_on_command(&settings, argv + end + 1)
                        : advise_on_file(&settings);

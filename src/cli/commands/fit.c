@@ -1,10 +1,13 @@
 #include "cli/commands/list.h"
 
-#include <inttypes.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/console/messages.h"
+#include "cli/cudnn/choice.h"
 #include "cli/fit/fit.h"
 #include "cli/launch/child.h"
 #include "cli/launch/flags.h"
@@ -21,7 +24,8 @@ static const char help[] =
     "need is an estimate and an upper bound, with the memory that a card itself holds.\n\n"
     "    spillway fit -- python train.py\n"
     "    spillway fit --gpus t4-16g,rtx4090-24g,a100-80g -- python train.py\n"
-    "    spillway fit --gpus l4-24g --vary bs=1..16 -- python train.py --batch {bs}\n\n"
+    "    spillway fit --gpus l4-24g --vary bs=1..16 -- python train.py --batch {bs}\n"
+    "    spillway fit --gpus l4-24g --cudnn 9.26 -- python train.py\n\n"
     "The exit code is 0, or 1 when --require is not met on one of the GPUs or COMMAND\n"
     "fails on all of them.\n\n"
     "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
@@ -102,24 +106,52 @@ static struct spw_cli_fit_row search(struct spw_cli_fit_session *session,
 
 /* Finds the answer for each card. Begins with the largest card, because its run most likely also
  * answers for other cards. */
-static int answer(struct spw_cli_fit_session *session)
+static void fill(struct spw_cli_fit_session *session, struct spw_cli_fit_row *rows)
+{
+    size_t count = session->cards.count, before = session->run_count;
+
+    for (size_t i = count; i > 0 && (i == count || session->run_count > before); i--) {
+        session->at = i - 1;
+        rows[i - 1] = search(session, session->cards.cards[i - 1]);
+    }
+}
+
+/* Answers anew with the other cuDNN, and prints what differs. Returns NULL if there was no run. */
+static cJSON *compare(struct spw_cli_fit_session *session,
+                      const struct spw_cli_cudnn_choice *choice, const struct spw_cli_fit_row *rows)
+{
+    static struct spw_cli_fit_row others[SPW_CLI_FIT_CARDS];
+    size_t before = session->run_count;
+
+    session->cudnn = choice->path;
+    fill(session, others);
+    session->cudnn = NULL;
+    return session->run_count == before
+               ? NULL
+               : spw_cli_fit_upgrade_print(session, choice, rows, others, session->cards.count);
+}
+
+static int answer(struct spw_cli_fit_session *session, const struct spw_cli_cudnn_choice *choice)
 {
     static struct spw_cli_fit_row rows[SPW_CLI_FIT_CARDS];
     const char *path = spw_option_get(SPW_OPT_SPILLWAY_SIM_JSON, NULL, 0).text;
     size_t count = session->cards.count;
+    cJSON *upgrade = NULL;
     int code;
 
-    for (size_t i = count; i > 0 && (i == count || session->run_count > 0); i--) {
-        session->at = i - 1;
-        rows[i - 1] = search(session, session->cards.cards[i - 1]);
-    }
+    fill(session, rows);
     if (session->run_count == 0) {
         return session->trials.interrupt != 0 ? SPW_CLI_EXIT_SIGNAL + session->trials.interrupt
                                               : session->start_code;
     }
     spw_cli_fit_table_print(session, rows, count);
+    if (choice->path[0] != '\0' && session->trials.interrupt == 0) {
+        upgrade = compare(session, choice, rows);
+    }
     code = judge(session, rows, count);
-    if (path != NULL && !spw_cli_fit_table_write(session, rows, count, path)) {
+    if (path == NULL) {
+        cJSON_Delete(upgrade);
+    } else if (!spw_cli_fit_table_write(session, rows, count, upgrade, path)) {
         code = SPW_CLI_EXIT_FINDINGS;
     }
     if (session->trials.interrupt != 0) {
@@ -129,22 +161,46 @@ static int answer(struct spw_cli_fit_session *session)
     return code;
 }
 
-static int run(struct spw_cli_fit_session *session)
+/* Removes the folder of statistics files: one for each process of each run. */
+static void remove_folder(const char *path)
 {
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    (void)rmdir(path);
+}
+
+static int run(struct spw_cli_fit_session *session, const struct spw_cli_cudnn_choice *choice)
+{
+    char folder[] = "/tmp/spillway-fit-XXXXXX";
     int code;
 
+    if (choice->path[0] != '\0' && session->with_pool && mkdtemp(folder) != NULL) {
+        session->folder = folder;
+    }
     spw_cli_trials_begin(&session->trials, session->command, spw_cli_sim_libraries_select);
-    code = answer(session);
+    code = answer(session, choice);
     spw_cli_trials_end(&session->trials);
     for (size_t i = 0; i < session->run_count; i++) {
         spw_cli_sim_result_fini(&session->runs[i].result);
+        free(session->runs[i].usage);
     }
     free(session->runs);
+    if (session->folder != NULL) {
+        remove_folder(folder);
+    }
     return code;
 }
 
 int spw_cli_command_fit(int argc, char **argv)
 {
+    static struct spw_cli_cudnn_choice choice; /* too large for the stack */
     struct spw_cli_fit_session session = {.command = argv[0]};
     struct spw_option_value host;
     struct spw_cli_world world;
@@ -172,6 +228,9 @@ int spw_cli_command_fit(int argc, char **argv)
     if (code != SPW_CLI_EXIT_OK) {
         return code;
     }
+    if (!spw_cli_cudnn_choose(argv[0], &choice)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
     host = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);
     spw_cli_job_set_devices(flags.command);
     session.arguments = flags.command;
@@ -179,7 +238,7 @@ int spw_cli_command_fit(int argc, char **argv)
     session.spills = spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF;
     session.host_bytes = spw_option_bytes(&host, UINT64_MAX);
     spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
-    code = run(&session);
+    code = run(&session, &choice);
     spw_cli_fit_variation_fini(&session.variation);
     return code;
 }

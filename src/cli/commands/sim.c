@@ -3,6 +3,7 @@
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 
+#include "cli/cudnn/choice.h"
 #include "cli/cudnn/server.h"
 #include "cli/launch/child.h"
 #include "cli/launch/flags.h"
@@ -211,6 +212,9 @@ int spw_cli_command_sim(int argc, char **argv)
     code = flags.no_pool ? SPW_CLI_EXIT_OK : spw_cli_policy_prepare(argv[0], flags.policy);
     if (code != SPW_CLI_EXIT_OK) {
         return code;
+    }
+    if (!spw_cli_cudnn_choose_for_runs(argv[0])) {
+        return SPW_CLI_EXIT_USAGE;
     }
     spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
     spw_cli_job_set_devices(flags.command);

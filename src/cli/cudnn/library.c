@@ -321,6 +321,11 @@ static size_t read_results(void *heuristics, struct sim_cudnn_engine *ret_engine
     return found;
 }
 
+size_t spw_cli_cudnn_version(const char *path)
+{
+    return load(path) ? cudnn.version() : 0;
+}
+
 bool spw_cli_cudnn_answer(const unsigned char *content, size_t bytes,
                           struct sim_cudnn_engine *ret_engines, size_t *ret_count)
 {

@@ -7,6 +7,10 @@
 
 #include "sim/cudnn_question.h"
 
+/* Loads the library into this process, and returns its version, such as 92600. Returns 0 if it
+ * cannot be loaded or is older than 9.8, or if another user can have written it. */
+size_t spw_cli_cudnn_version(const char *path);
+
 /* Answers the content of a question (sim/cudnn_question.h). Writes at most SIM_CUDNN_ENGINES
  * engines, and none if the library names none for the graph. Returns false if the library cannot be
  * loaded or is older than 9.8, if another user can have written it, or if the content is malformed.

@@ -18,11 +18,14 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* WAITING: programs that wait for their turn before others must try again. PATIENCE_SECONDS: the
  * longest wait for the rest of a question. KEPT: the descriptor of the listening socket. */
 enum { WAITING = 512, PATIENCE_SECONDS = 5, KEPT = STDERR_FILENO + 1 };
+
+static pid_t server; /* 0: none was started */
 
 /* Writes the engines of an answer, which is empty if the library cannot be asked. Returns their
  * number. */
@@ -150,13 +153,33 @@ static int open_socket(char *ret_name, size_t capacity)
     return -1;
 }
 
+/* True if the process must be started. Ends one that was started for another library, because a
+ * process can load only one. */
+static bool must_start(void)
+{
+    static char *library;
+    const char *named = getenv(SIM_CUDNN_LIBRARY);
+
+    named = named != NULL ? named : "";
+    if (server > 0 && library != NULL && strcmp(library, named) == 0) {
+        return false;
+    }
+    if (server > 0) {
+        (void)kill(server, SIGKILL);
+        (void)waitpid(server, NULL, 0);
+        server = 0;
+    }
+    free(library);
+    library = strdup(named);
+    return true;
+}
+
 void spw_cli_cudnn_server_start(void)
 {
-    static bool started;
     struct sockaddr_un address;
     char name[sizeof(address.sun_path)];
     pid_t launcher = getpid(), pid;
-    int listener = started ? -1 : open_socket(name, sizeof(name));
+    int listener = must_start() ? open_socket(name, sizeof(name)) : -1;
 
     if (listener < 0) {
         return;
@@ -168,7 +191,7 @@ void spw_cli_cudnn_server_start(void)
     }
     close(listener);
     if (pid > 0) {
-        started = true;
+        server = pid;
         setenv(SIM_CUDNN_SOCKET, name, 1);
     }
 }

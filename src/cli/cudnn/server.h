@@ -2,6 +2,7 @@
  * verdict.
  *
  *   answers   answers of earlier runs, in a file
+ *   choice    the library that the user names in its place
  *   library   NVIDIA's library
  *   server    the process that asks it
  *
@@ -11,8 +12,9 @@
  * process of its own, because a defect of the library must not end the launcher. One thread. */
 #pragma once
 
-/* Starts the process, once, and names its socket in the environment. It loads the library at the
- * first question, and ends with this process. Without it, the simulated cuDNN guesses. */
+/* Starts the process and names its socket in the environment, unless it runs for the library that
+ * SIM_CUDNN_LIBRARY names. It loads the library at the first question, and ends with this process.
+ * Without it, the simulated cuDNN guesses. */
 void spw_cli_cudnn_server_start(void);
 
 /* The name of the hidden command that the process executes. */

@@ -5,6 +5,7 @@
  *   fit         declares all functions of the folder
  *   session     the arguments of the call, and the runs so far
  *   table       prints the answers, also as JSON
+ *   upgrade     what another cuDNN changes
  *   variation   the number of a command that varies
  *
  * One thread. */
@@ -14,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/console/messages.h"
+#include "cli/cudnn/choice.h"
 #include "cli/verdict/sim_result.h"
 #include "cli/verdict/step.h"
 #include "cli/verdict/trial.h"
@@ -65,6 +68,8 @@ struct spw_cli_fit_run {
     enum spw_cli_sim_outcome outcome;
     struct spw_cli_sim_result result;
     char last_line[SPW_CLI_TRIAL_LINE]; /* the last line that the command wrote to stderr */
+    const char *cudnn;                  /* as in the session */
+    char *usage; /* the statistics file of its main process; NULL: none was asked for */
 };
 
 struct spw_cli_fit_session {
@@ -78,9 +83,11 @@ struct spw_cli_fit_session {
     struct spw_cli_trials trials;
     struct spw_cli_fit_run *runs; /* in the order of execution */
     size_t run_count;
-    size_t at;      /* index of the card that is asked about; those before it follow */
-    unsigned steps; /* most steps of the bisection to come, with this one */
-    int start_code; /* exit code of the last run that failed to start */
+    size_t at;          /* index of the card that is asked about; those before it follow */
+    unsigned steps;     /* most steps of the bisection to come, with this one */
+    int start_code;     /* exit code of the last run that failed to start */
+    const char *cudnn;  /* the library that is asked in runs now; NULL: the program's own */
+    const char *folder; /* for statistics files; NULL: they are not needed */
 };
 
 /* The verdict for one card and one value. */
@@ -138,7 +145,23 @@ struct spw_cli_fit_row {
 void spw_cli_fit_table_print(const struct spw_cli_fit_session *session,
                              const struct spw_cli_fit_row *rows, size_t count);
 
-/* Writes the rows to a file as JSON. If the file cannot be written, writes a line to stderr and
- * returns false. */
+/* Adds the verdict of a row to a line. */
+void spw_cli_fit_verdict_add(struct spw_cli_line *line, const struct spw_cli_fit_row *row);
+
+/* Returns a row as JSON. */
+cJSON *spw_cli_fit_row_json(const struct spw_cli_fit_session *session,
+                            const struct spw_cli_fit_row *row);
+
+/* Writes the rows to a file as JSON. `upgrade` becomes the member "cudnn", unless it is NULL. If
+ * the file cannot be written, writes a line to stderr and returns false. */
 bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
-                             const struct spw_cli_fit_row *rows, size_t count, const char *path);
+                             const struct spw_cli_fit_row *rows, size_t count, cJSON *upgrade,
+                             const char *path);
+
+/* Prints what changes if another cuDNN is asked: the need of the cards that were run, the verdicts,
+ * and the lines of the program whose memory changes most. `rows` and `others` have `count` rows
+ * each, for the program's own library and for the other one. Returns the same as JSON. */
+cJSON *spw_cli_fit_upgrade_print(const struct spw_cli_fit_session *session,
+                                 const struct spw_cli_cudnn_choice *choice,
+                                 const struct spw_cli_fit_row *rows,
+                                 const struct spw_cli_fit_row *others, size_t count);

@@ -36,7 +36,8 @@ static struct spw_cli_fit_run *find_run(const struct spw_cli_fit_session *sessio
     for (size_t i = 0; i < session->run_count; i++) {
         struct spw_cli_fit_run *run = &session->runs[i];
 
-        if (run->value == value && (any_kind || is_same_kind(run->card, card))) {
+        if (run->cudnn == session->cudnn && run->value == value &&
+            (any_kind || is_same_kind(run->card, card))) {
             return run;
         }
     }
@@ -117,13 +118,16 @@ static unsigned runs_to_come(const struct spw_cli_fit_session *session)
     return session->run_count > 0 ? count : 0;
 }
 
+/* `usage` is the path of the statistics file; NULL: none. */
 static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
-                   size_t value, bool ample, struct spw_cli_sim_result *ret_result, int *ret_code)
+                   size_t value, bool ample, const char *usage,
+                   struct spw_cli_sim_result *ret_result, int *ret_code)
 {
     const struct spw_cli_setting settings[] = {
         {"SPILLWAY_SIM_PROFILE", card->id},
         {"SPILLWAY_LIMIT", NULL},
-        {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_STATS", usage},
+        {SIM_CUDNN_LIBRARY, session->cudnn},
         {"SPILLWAY_RECORD", NULL},
         {"SPILLWAY_SIM_MEMORY", ample ? PLENTY_TEXT : NULL},
         {"SPILLWAY_SIM_OVERHEAD", ample ? "off" : "on"},
@@ -151,13 +155,14 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
     if (arguments == NULL) {
         return false;
     }
-    spw_cli_print(stderr, "spillway: fit: run %s: %s%s%s%s%s, %s\n",
+    spw_cli_print(stderr, "spillway: fit: run %s: %s%s%s%s%s, %s%s\n",
                   spw_cli_trials_place(&session->trials, runs_to_come(session), "about "), card->id,
                   session->variation.name != NULL ? ", " : "",
                   session->variation.name != NULL ? session->variation.name : "",
                   session->variation.name != NULL ? " " : "",
                   session->variation.name != NULL ? session->variation.values[value] : "",
-                  ample ? "with ample memory" : "as it is");
+                  ample ? "with ample memory" : "as it is",
+                  session->cudnn != NULL ? ", with the other cuDNN" : "");
     started = spw_cli_trials_run(&session->trials, &trial, ret_result, ret_code);
     spw_cli_fit_variation_free(arguments);
     if (started && ret_result->lost > 0) {
@@ -172,14 +177,19 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
 static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
                                         const struct spw_gpu_profile *card, size_t value)
 {
-    struct spw_cli_fit_run run = {.card = card, .value = value};
+    struct spw_cli_fit_run run = {.card = card, .value = value, .cudnn = session->cudnn};
 
     if (!SPW_RESIZE(&session->runs, session->run_count + 1)) {
         return NULL;
     }
-    if (!run_on(session, card, value, true, &run.result, &run.code) ||
+    if (session->folder != NULL &&
+        asprintf(&run.usage, "%s/run-%zu", session->folder, session->run_count) < 0) {
+        run.usage = NULL;
+    }
+    if (!run_on(session, card, value, true, run.usage, &run.result, &run.code) ||
         session->trials.interrupt != 0) {
         session->start_code = run.code;
+        free(run.usage);
         spw_cli_sim_result_fini(&run.result);
         return NULL;
     }
@@ -221,7 +231,7 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
         [SPW_CLI_SIM_FAILED] = SPW_CLI_FIT_FAILED,
     };
     struct spw_cli_sim_result result;
-    bool started = run_on(session, card, value, false, &result, &answer->code);
+    bool started = run_on(session, card, value, false, NULL, &result, &answer->code);
 
     answer->verdict = SPW_CLI_FIT_UNKNOWN;
     if (started && session->trials.interrupt == 0) {
@@ -313,7 +323,8 @@ const char *spw_cli_fit_failure(const struct spw_cli_fit_session *session, size_
     for (size_t i = 0; i < session->run_count; i++) {
         const struct spw_cli_fit_run *run = &session->runs[i];
 
-        if (run->value == value && !has_ended_well(run) && run->last_line[0] != '\0') {
+        if (run->cudnn == NULL && run->value == value && !has_ended_well(run) &&
+            run->last_line[0] != '\0') {
             (void)snprintf(text, sizeof(text), ": %s", run->last_line);
         }
     }

@@ -99,6 +99,11 @@ static void add_verdict(struct spw_cli_line *line, const struct spw_gpu_profile 
     }
 }
 
+void spw_cli_fit_verdict_add(struct spw_cli_line *line, const struct spw_cli_fit_row *row)
+{
+    add_verdict(line, row->card, &row->answer);
+}
+
 static void print_need(const struct spw_cli_fit_answer *answer)
 {
     if (answer->need == 0 || answer->verdict == SPW_CLI_FIT_FAILED) {
@@ -136,7 +141,7 @@ static void print_curve(const struct spw_cli_fit_session *session)
             const struct spw_cli_fit_run *run = &session->runs[i];
             struct spw_cli_fit_answer answer;
 
-            if (run->value != value) {
+            if (run->value != value || run->cudnn != NULL) {
                 continue;
             }
             answer = spw_cli_fit_measured(run);
@@ -193,7 +198,8 @@ void spw_cli_fit_table_print(const struct spw_cli_fit_session *session,
 
 /* ---- JSON ---- */
 
-static cJSON *row_json(const struct spw_cli_fit_session *session, const struct spw_cli_fit_row *row)
+cJSON *spw_cli_fit_row_json(const struct spw_cli_fit_session *session,
+                            const struct spw_cli_fit_row *row)
 {
     const struct spw_cli_fit_answer *answer = &row->answer;
     uint64_t bytes = spw_cli_fit_card_bytes(row->card);
@@ -223,7 +229,8 @@ static cJSON *row_json(const struct spw_cli_fit_session *session, const struct s
 }
 
 bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
-                             const struct spw_cli_fit_row *rows, size_t count, const char *path)
+                             const struct spw_cli_fit_row *rows, size_t count, cJSON *upgrade,
+                             const char *path)
 {
     cJSON *object = cJSON_CreateObject();
     cJSON *list;
@@ -234,7 +241,10 @@ bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
     }
     list = cJSON_AddArrayToObject(object, "gpus");
     for (size_t i = 0; i < count; i++) {
-        cJSON_AddItemToArray(list, row_json(session, &rows[i]));
+        cJSON_AddItemToArray(list, spw_cli_fit_row_json(session, &rows[i]));
+    }
+    if (upgrade != NULL) {
+        cJSON_AddItemToObject(object, "cudnn", upgrade);
     }
     return spw_cli_json_save(session->command, object, path);
 }

@@ -414,6 +414,9 @@ static const char *value_syntax(enum spw_option option, char *text, size_t capac
     if (option == SPW_OPT_SPILLWAY_SIM_RANK) {
         return "N,...";
     }
+    if (option == SPW_OPT_SPILLWAY_SIM_CUDNN) {
+        return "VERSION|PATH";
+    }
     if (words == NULL) {
         return by_type[type];
     }

@@ -1,6 +1,7 @@
 #include "cli/verdict/trial.h"
 
 #include "cli/console/messages.h"
+#include "cli/cudnn/choice.h"
 #include "cli/cudnn/server.h"
 #include "cli/launch/child.h"
 #include "cli/launch/run_directory.h"
@@ -27,6 +28,7 @@ static const char *const variables[SPW_CLI_TRIAL_VARIABLES] = {
     "SPILLWAY_RECORD",   "SPILLWAY_RECORD_USES",    "SPILLWAY_RECORD_SIZE",
     "SPILLWAY_POLICY",   "SPILLWAY_HOST_LIMIT",     "SPILLWAY_SIM_TIME",
     "SPILLWAY_SIM_LINK", "SPILLWAY_RECORD_MODULES", "SPILLWAY_SIM_RATES",
+    SIM_CUDNN_LIBRARY,
 };
 
 static void set(const char *name, const char *value)

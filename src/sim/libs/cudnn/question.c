@@ -95,6 +95,17 @@ static bool ask(const struct sim_cudnn_content *content, struct sim_cudnn_engine
 
 /* ---- asking ---- */
 
+/* Finds the library to ask, once. */
+static bool find_library(const void *caller)
+{
+    const char *named = getenv(SIM_CUDNN_LIBRARY);
+
+    if (library[0] == '\0' && named != NULL && strlen(named) < sizeof(library)) {
+        strcpy(library, named);
+    }
+    return library[0] != '\0' || sim_cudnn_real_find(caller, library);
+}
+
 static __typeof__(&spillway_sim_engines) report; /* NULL: another driver */
 
 static void find_report(void)
@@ -126,7 +137,7 @@ size_t sim_cudnn_question_ask(const struct sim_cudnn_descriptor *heuristics, con
 
     *ret_engines = NULL;
     (void)pthread_mutex_lock(&lock);
-    if (!given_up && (library[0] != '\0' || sim_cudnn_real_find(caller, library)) &&
+    if (!given_up && find_library(caller) &&
         sim_cudnn_content_make(library, heuristics, &content)) {
         given_up = !ask(&content, ret_engines, &count);
     }
