@@ -183,6 +183,9 @@ class Cards(harness.Case):
                 (("--vary", "n=1..100"), "--vary: more than 64 values"),
                 (("--vary", "bs"), r"--vary=bs: no name and values \(expected NAME=VALUE"),
                 (("--vary", "n=1,,2"), r"--vary: a value is empty"),
+                (("--cudnn", "9.99"), r"--cudnn=9\.99: not found in \S+ .*: pip install --no-deps "
+                                      r"--target '\S+/cudnn/9\.99' 'nvidia-cudnn-cu13==9\.99\.\*'"),
+                (("--cudnn", "/nowhere"), r"--cudnn=/nowhere: there is no libcudnn\.so\.9 \("),
                 (("--memory", "1GiB"), r"--memory")):
             with self.subTest(flags):
                 result = self.run_command([COMMAND, "fit", *flags, "--", PROGRAM, "gib={n}"],
