@@ -18,8 +18,9 @@ enum sim_work {
     SIM_WORK_ATTENTION, /* by a kernel's name, and its grid or its arguments */
     SIM_WORK_ELEMENTS,  /* of tensors without gaps, one by one */
     SIM_WORK_CASTS,     /* the same, with another type in memory */
-    SIM_WORK_STRIDED,   /* elements of tensors with gaps */
-    SIM_WORK_LISTS,     /* elements of lists of tensors */
+    SIM_WORK_RUNS,    /* of tensors whose neighbours in a row have no gaps, or of broadcast ones */
+    SIM_WORK_STRIDED, /* elements of tensors with gaps */
+    SIM_WORK_LISTS,   /* elements of lists of tensors */
     SIM_WORK_REDUCTION,
     SIM_WORK_ROWS,  /* normalisation and softmax */
     SIM_WORK_OTHER, /* of an unknown kernel */

@@ -6,6 +6,7 @@ Exits with 77 when there is no PyTorch that the simulated GPU can serve.
 import functools
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,19 @@ FORWARD = LAYERS * 12 * WIDTH ** 2 + VOCABULARY * WIDTH
 AGAIN = LAYERS * 8 * WIDTH ** 2
 T4 = 0.8 * 65.1e12  # operations a second that a T4 sustains (src/gpu/rates.def)
 CARD = ("--profile", "t4-16g")
+# Each addition and copy reads 32 MiB or half of it. In the first two, neighbouring elements of a
+# row are next to each other.
+LAYOUTS = """
+import torch
+
+x = torch.zeros(8, 64, 128, 128, device="cuda")
+bias = torch.zeros(1, 64, 1, 1, device="cuda")
+torch.cuda.synchronize()
+x + bias
+x[:, :32] + 1
+x.transpose(1, 3).contiguous()
+x[..., ::2] + 1
+"""
 
 
 class Step(unittest.TestCase):
@@ -58,6 +72,14 @@ class Step(unittest.TestCase):
         again = self.step(*CARD, words=("--checkpointing",))["arithmetic_ns"]
         self.assertAlmostEqual(again / self.step(*CARD)["arithmetic_ns"],
                                1 + AGAIN / (3 * FORWARD), delta=0.03)
+
+    def test_gaps_cost_bandwidth(self):
+        run = running.Run([self.interpreter, "-c", LAYOUTS], [*CARD, "--no-pool"], log=True)
+        self.assertEqual(run.status, 0, run.stderr)
+        found = [re.search(r"estimate (\d+) ns: (\S+), ", line) for line in run.log]
+        last = [(match[2], int(match[1])) for match in found if match][-4:]
+        self.assertEqual([kind for kind, _ in last], ["runs", "runs", "strided", "strided"])
+        self.assertGreater(last[2][1], 1.5 * last[0][1])
 
     def test_the_pool_changes_no_product(self):
         """Without it, tensors are in segments of PyTorch's cache, and more of them are guessed: the

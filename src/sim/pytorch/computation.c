@@ -59,7 +59,8 @@ enum sim_outcome_of_call sim_computation_run(const struct sim_computation *compu
 }
 
 uint64_t sim_computation_bytes(const struct sim_computation *computation,
-                               const struct sim_call *call)
+                               const struct sim_call *call, bool *ret_gaps)
 {
-    return computation->kind->bytes != NULL ? computation->kind->bytes(computation, call) : 0;
+    return computation->kind->bytes != NULL ? computation->kind->bytes(computation, call, ret_gaps)
+                                            : 0;
 }

@@ -35,6 +35,7 @@ struct sim_computation *sim_computation_read(const char *name);
 enum sim_outcome_of_call sim_computation_run(const struct sim_computation *computation,
                                              const struct sim_call *call);
 
-/* The bytes that a launch reads and writes; 0: not known. */
+/* The bytes that a launch reads and writes; 0: not known. If they are known, writes whether
+ * neighbouring elements of a tensor lie apart from each other. */
 uint64_t sim_computation_bytes(const struct sim_computation *computation,
-                               const struct sim_call *call);
+                               const struct sim_call *call, bool *ret_gaps);

@@ -9,6 +9,9 @@
 /* The maximum number of tensors of a kernel: the result and the inputs. */
 enum { TENSORS = 1 + SIM_FUNCTOR_INPUTS };
 
+/* A device moves memory in pieces of this size. */
+enum { SECTOR_BYTES = 32 };
+
 struct loop {
     uint64_t count;
     size_t tensors;
@@ -222,10 +225,11 @@ static uint64_t loop_bytes(const struct loop *loop)
 }
 
 static uint64_t contiguous_bytes(const struct sim_computation *computation,
-                                 const struct sim_call *call)
+                                 const struct sim_call *call, bool *ret_gaps)
 {
     struct loop loop;
 
+    *ret_gaps = false;
     return read_contiguous(computation, call, &loop) ? loop_bytes(&loop) : 0;
 }
 
@@ -283,12 +287,33 @@ static enum sim_outcome_of_call run_strided(const struct sim_computation *comput
                : SIM_LEFT;
 }
 
+/* True if neighbouring elements of a tensor are neither the same element nor next to each other,
+ * or if they are next to each other for less than a sector of memory. */
+static bool has_gaps(const struct loop *loop)
+{
+    bool gaps = false;
+
+    for (size_t t = 0; t < loop->tensors && loop->offsets.dimensions > 0; t++) {
+        size_t width = sim_type_size(loop->types[t]);
+        uint32_t stride = loop->offsets.strides[0][t];
+        bool is_short =
+            loop->offsets.dimensions > 1 && loop->offsets.sizes[0] * (uint64_t)width < SECTOR_BYTES;
+
+        gaps |= stride != 0 && (stride != width || is_short);
+    }
+    return gaps;
+}
+
 static uint64_t strided_bytes(const struct sim_computation *computation,
-                              const struct sim_call *call)
+                              const struct sim_call *call, bool *ret_gaps)
 {
     struct loop loop;
 
-    return read_strided_loop(computation, call, &loop) ? loop_bytes(&loop) : 0;
+    if (!read_strided_loop(computation, call, &loop)) {
+        return 0;
+    }
+    *ret_gaps = has_gaps(&loop);
+    return loop_bytes(&loop);
 }
 
 static bool read_vectorized(const struct sim_cxx_entity *kernel,

@@ -16,8 +16,9 @@ struct sim_kernel_kind {
     bool (*read)(const struct sim_cxx_entity *kernel, struct sim_computation *computation);
     enum sim_outcome_of_call (*run)(const struct sim_computation *computation,
                                     const struct sim_call *call);
-    /* The bytes that a launch reads and writes; 0: not known. NULL: never known. */
-    uint64_t (*bytes)(const struct sim_computation *computation, const struct sim_call *call);
+    /* As sim_computation_bytes. NULL: never known. */
+    uint64_t (*bytes)(const struct sim_computation *computation, const struct sim_call *call,
+                      bool *ret_gaps);
 };
 
 /* An argument that is a source of elements: a pointer, a counter, or a pointer and a test. With a

@@ -62,6 +62,7 @@ static void log_estimate(const struct sim_op *op, const struct sim_demand *deman
         [SIM_WORK_ATTENTION] = "attention",
         [SIM_WORK_ELEMENTS] = "elements",
         [SIM_WORK_CASTS] = "casts",
+        [SIM_WORK_RUNS] = "runs",
         [SIM_WORK_STRIDED] = "strided",
         [SIM_WORK_LISTS] = "lists",
         [SIM_WORK_REDUCTION] = "reduction",

@@ -11,7 +11,8 @@
 
 /* The parts that a kind of work reaches: of the sustained rate of products, and of the bandwidth of
  * memory. The parts for convolutions, elements, casts, reductions, rows and named memory were
- * fitted to 7 rows of tests/fit/data/times. The others are guesses. */
+ * fitted to 7 rows of tests/fit/data/times. The others are guesses; the part for runs is that of
+ * unknown kernels. */
 static const struct {
     double operations, bytes;
 } parts[SIM_WORKS] = {
@@ -25,6 +26,7 @@ static const struct {
     [SIM_WORK_ATTENTION] = {0.55, 0.8},
     [SIM_WORK_ELEMENTS] = {1, 0.92},
     [SIM_WORK_CASTS] = {1, 0.55},
+    [SIM_WORK_RUNS] = {1, 0.75},
     [SIM_WORK_STRIDED] = {1, 0.35},
     [SIM_WORK_LISTS] = {1, 0.7},
     [SIM_WORK_REDUCTION] = {1, 0.6},

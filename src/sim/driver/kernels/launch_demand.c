@@ -262,6 +262,7 @@ struct sim_demand sim_launch_demand(const struct sim_kernel_info *info,
     struct sim_demand demand = {.work = traits->work, .guessed = 1};
     struct limits limits;
     uint64_t bytes;
+    bool gaps = false;
 
     if (traits->shape == SIM_SHAPE_FLASH || traits->shape == SIM_SHAPE_FLASH_BACK) {
         return flash_demand(traits, params);
@@ -276,9 +277,10 @@ struct sim_demand sim_launch_demand(const struct sim_kernel_info *info,
                                       .param_count = info->param_count,
                                       .device = device};
 
-        bytes = sim_computation_bytes(info->computation, &call);
+        bytes = sim_computation_bytes(info->computation, &call, &gaps);
         if (bytes > 0) {
-            return (struct sim_demand){.work = traits->work, .bytes = (float)bytes};
+            demand.work = traits->work == SIM_WORK_STRIDED && !gaps ? SIM_WORK_RUNS : traits->work;
+            return (struct sim_demand){.work = demand.work, .bytes = (float)bytes};
         }
     }
     limits = limits_of(info, params, args);
