@@ -4,7 +4,7 @@
 
 #include "gpu/rate.h"
 
-/* The estimate may be too long or too short by these factors. 17 of 20 published times of steps
+/* The estimate may be too long or too short by these factors. 27 of 28 published times of steps
  * were within them (tests/fit/data/times). */
 #define TOO_LONG  1.3
 #define TOO_SHORT 1.3
