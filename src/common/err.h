@@ -6,6 +6,7 @@
  *   err            error codes, and how they carry the driver's errors
  *   grow           dynamic arrays
  *   hash           hash functions for tables
+ *   host_bound     the names of the limits on host memory for spilled blocks
  *   host_share     the part of a block that a rule's host_share places on the host
  *   layout         the ways to know the layout of a kernel's arguments
  *   likely         marks conditions that nearly always, or nearly never, hold

@@ -2,19 +2,21 @@
  * GPU, the machine is the simulated one. No lock. */
 #pragma once
 
-#include "migrate/host/host_memory.h"
+#include "driver/host_memory.h"
 
-/* Fills *ret_memory as spw_migrate_host_memory does. A simulated machine without files of its own
- * (SPILLWAY_SIM_ROOT) has SPILLWAY_SIM_HOST_MEMORY bytes. All of them count as available, because
- * their use is unknown. */
-void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory);
+/* Fills *ret_memory (driver/host_memory.h). */
+void spw_device_host_memory(struct spw_host_memory *ret_memory);
 
 /* Returns the default budget of one device: half of the available memory, divided by the number of
  * the job's ranks on this machine. Each rank uses one device. Without a job, the divisor is the
  * number of all GPUs of the machine, because other processes may use GPUs that are not visible
  * here. */
-uint64_t spw_device_host_share(const struct spw_migrate_host_memory *memory);
+uint64_t spw_device_host_share(const struct spw_host_memory *memory);
 
 /* Reads the state of the host memory again. Returns how many more bytes may be used now; UINT64_MAX
  * if unknown. */
-uint64_t spw_device_host_room(void);
+struct spw_host_limit spw_device_host_room(void);
+
+/* Returns the limit that explains why the driver refused more host memory when `wall_bytes` were
+ * page-locked, although the machine and the control groups had room. */
+enum spw_host_bound spw_device_host_wall(uint64_t wall_bytes);

@@ -20,7 +20,7 @@ static uint64_t beside_room(uint64_t bytes)
 static uint64_t of_one_memory(const struct spw_device *device)
 {
     const struct spw_one_memory *one = &device->one_memory;
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
     uint64_t most = one->total_bytes - one->reserve_bytes;
 
     spw_device_host_memory(&memory);
@@ -70,7 +70,7 @@ static bool may_spill(void)
 }
 
 /* Reports once that the host limit is lower than the user asked for. */
-static void tell_host_limit(const struct spw_migrate_host_memory *memory,
+static void tell_host_limit(const struct spw_host_memory *memory,
                             const struct spw_option_value *option, uint64_t limit, bool simulated)
 {
     uint64_t most = memory->limited ? memory->group_limit : memory->total;
@@ -87,24 +87,28 @@ static void tell_host_limit(const struct spw_migrate_host_memory *memory,
     }
 }
 
-uint64_t spw_device_host_limit(const struct spw_driver *driver, const struct spw_device *device)
+struct spw_host_limit spw_device_host_limit(const struct spw_driver *driver,
+                                            const struct spw_device *device)
 {
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
-    struct spw_migrate_host_memory memory;
-    uint64_t most, limit;
+    struct spw_host_memory memory;
+    struct spw_host_limit share, asked = {.bound = SPW_HOST_BOUND_OPTION};
+    uint64_t most;
 
     if (!may_spill() || device->one_memory.is_one) {
-        return 0;
+        return (struct spw_host_limit){0};
     }
     spw_device_host_memory(&memory);
+    share.bytes = spw_device_host_share(&memory);
+    share.bound = spw_driver_host_memory_bound(&memory);
     if (!option.set) {
-        return spw_device_host_share(&memory);
+        return share;
     }
     most = memory.limited && memory.group_limit < memory.total ? memory.group_limit : memory.total;
-    limit = spw_option_bytes(&option, memory.total);
-    if (most > 0 && limit > most) {
-        limit = spw_device_host_share(&memory);
-        tell_host_limit(&memory, &option, limit, driver->simulated != NULL);
+    asked.bytes = spw_option_bytes(&option, memory.total);
+    if (most > 0 && asked.bytes > most) {
+        tell_host_limit(&memory, &option, share.bytes, driver->simulated != NULL);
+        return share;
     }
-    return limit;
+    return asked;
 }

@@ -14,4 +14,5 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
 
 /* Returns the host memory that one device may use; 0 if spilling is off, or if the device shares
  * the memory of the host. */
-uint64_t spw_device_host_limit(const struct spw_driver *driver, const struct spw_device *device);
+struct spw_host_limit spw_device_host_limit(const struct spw_driver *driver,
+                                            const struct spw_device *device);

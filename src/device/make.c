@@ -99,14 +99,14 @@ static uint64_t move_wait_ns(void)
 
 /* Makes the tier. Returns NULL if spilling is off, or if there is no memory for the tier. */
 static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *backend,
-                                     struct spw_pool *pool, uint64_t limit)
+                                     struct spw_pool *pool, struct spw_host_limit limit)
 {
     enum spw_overlap overlap = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).word;
     const struct spw_migrate_config config = {
         .pool = pool,
         .counters = device->counters,
         .ordinal = device->ordinal,
-        .limit_bytes = limit,
+        .limit = limit,
         .move_wait_ns = move_wait_ns(),
         .overlap = overlap != SPW_OVERLAP_OFF,
         .guarded = overlap == SPW_OVERLAP_GUARDED,
@@ -114,11 +114,12 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
         .describe = spw_process_describe,
         .moved = spw_device_record_move,
         .host_room = spw_device_host_room,
+        .host_wall = spw_device_host_wall,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
     };
     struct spw_migrate *tier;
 
-    if (limit == 0) {
+    if (limit.bytes == 0) {
         return NULL;
     }
     return spw_migrate_create(&config, &tier) == SPW_OK ? tier : NULL;
@@ -130,7 +131,8 @@ enum spw_err spw_device_make(struct spw_device *device, CUcontext context,
 {
     enum { WAIT_FACTOR = 10 };
     struct spw_driver *driver = spw_process_driver();
-    uint64_t total, free, host;
+    uint64_t total, free;
+    struct spw_host_limit host;
     struct spw_backend *backend;
     enum spw_err err;
 
@@ -147,8 +149,8 @@ enum spw_err spw_device_make(struct spw_device *device, CUcontext context,
     }
     spw_backend_set_patience(backend, move_wait_ns() * WAIT_FACTOR);
     spw_backend_set_room(backend, room_of);
-    err = make_pool(device, backend, total + host, spw_device_limit(driver, device, total, free),
-                    host > 0, ret_pool);
+    err = make_pool(device, backend, total + host.bytes,
+                    spw_device_limit(driver, device, total, free), host.bytes > 0, ret_pool);
     if (err != SPW_OK) {
         spw_backend_destroy(backend, true);
         return err;

@@ -19,7 +19,7 @@ static int attribute(const struct spw_device *device, CUdevice_attribute attribu
 }
 
 /* Reads the memory of the machine. A simulated machine knows the memory of its processes. */
-static void read_memory(const struct spw_device *device, struct spw_migrate_host_memory *ret_memory)
+static void read_memory(const struct spw_device *device, struct spw_host_memory *ret_memory)
 {
     const struct spw_driver *driver = spw_process_driver();
     unsigned long long available = 0, total = 0;
@@ -50,7 +50,7 @@ static void find(struct spw_device *device)
 {
     struct spw_driver *driver = spw_process_driver();
     struct spw_one_memory *one = &device->one_memory;
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
     struct spw_one_memory_facts facts = {
         .integrated = attribute(device, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0,
         .host_page_tables =
@@ -106,13 +106,13 @@ static uint64_t held_by_driver(const struct spw_device *device)
 
 uint64_t spw_device_one_memory_room(const struct spw_device *device)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
     if (!atomic_load_explicit(&device->one_memory.known, memory_order_acquire) ||
         !device->one_memory.is_one) {
         return UINT64_MAX;
     }
     read_memory(device, &memory);
-    return spw_migrate_host_memory_one(&memory, held_by_driver(device),
-                                       device->one_memory.reserve_bytes);
+    return spw_driver_host_memory_one(&memory, held_by_driver(device),
+                                      device->one_memory.reserve_bytes);
 }

@@ -247,6 +247,27 @@ enum spw_err spw_device_alloc(struct spw_device *device, const struct spw_reques
     return SPW_E_AGAIN;
 }
 
+bool spw_device_make_host_room(void)
+{
+    bool made = false;
+
+    if (!spw_process_serves()) {
+        return false;
+    }
+    spw_device_lease_enter();
+    for (int i = 0; i < spw_device_count(); i++) {
+        struct spw_device *device = spw_device_at(i);
+        struct spw_pool *pool = spw_device_opened(device);
+
+        if (pool != NULL && spw_pool_trim_host(pool) > 0) {
+            spw_counter_add(&device->counters->forward_retries, 1);
+            made = true;
+        }
+    }
+    spw_device_lease_leave();
+    return made;
+}
+
 bool spw_device_make_room(void)
 {
     bool made = false;

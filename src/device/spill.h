@@ -97,6 +97,10 @@ enum spw_err spw_device_alloc(struct spw_device *device, const struct spw_reques
  * false if no memory could be freed. */
 bool spw_device_make_room(void);
 
+/* Gives host memory that no block uses back to the driver, because the driver refused page-locked
+ * memory to the program. Returns false if there is none. */
+bool spw_device_make_host_room(void);
+
 /* Calls the real driver. If it is out of memory and room can be made, repeats the call once. */
 #define SPW_FORWARD(result, call)                                                                  \
     do {                                                                                           \

@@ -6,8 +6,10 @@
  *   dl             the real dlsym and dlvsym, for the look-ups of spillway
  *   driver         pointers to the real functions, and the scope of spillway's own calls
  *   functions      every intercepted function, one row for each, and the reader of the rows
+ *   host_memory    how much memory the machine and its control groups have
  *   host_nodes     NUMA nodes that can hold memory for devices
  *   host_place     tries in helper processes where the driver can create host chunks
+ *   host_rights    what the process may do with host memory
  *   host_verdict   stores the result of host_place for later processes
  *   libc           finds the C library's own version of functions that spillway exports
  *   one_memory     finds out whether device and host have one memory

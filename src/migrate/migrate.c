@@ -50,9 +50,10 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
     spw_lock_init(&tier->lock, SPW_LOCK_RANK_migrate);
     tier->host.pool = config->pool;
     tier->host.ordinal = config->ordinal;
-    tier->host.limit_bytes = config->limit_bytes;
+    tier->host.limit = config->limit;
     tier->host.counters = config->counters;
     tier->host.room = config->host_room;
+    tier->host.wall_of = config->host_wall;
     tier->migrator.pool = config->pool;
     tier->migrator.counters = config->counters;
     tier->migrator.ordinal = config->ordinal;
@@ -132,7 +133,7 @@ void spw_migrate_prepare(struct spw_migrate *tier)
 bool spw_migrate_has_room(struct spw_migrate *tier)
 {
     const struct spw_counters *counters = tier->config.counters;
-    bool room = spw_counter_get(&counters->host_used_bytes) < tier->config.limit_bytes;
+    bool room = spw_counter_get(&counters->host_used_bytes) < tier->config.limit.bytes;
 
     if (spw_lock_try(&tier->lock)) {
         room = room && tier->host.state != SPW_HOST_TIER_UNUSABLE;
@@ -206,7 +207,7 @@ static bool is_possible(const struct spw_migrate *tier, const struct spw_request
 {
     uint64_t device = spw_counter_get(&tier->config.counters->limit_bytes);
     uint64_t live = spw_counter_get(&tier->config.counters->live_bytes);
-    uint64_t most = device + tier->config.limit_bytes;
+    uint64_t most = device + tier->config.limit.bytes;
     bool on_device = request->placement != NULL && request->placement->on_device;
 
     return live <= most && request->bytes <= most - live &&
@@ -304,7 +305,13 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
     if (open && is_short(err) && (request->placement == NULL || !request->placement->on_device)) {
         err = place_on_host(tier, request, ret_result);
     }
-    return is_short(err) ? refused : err;
+    if (!is_short(err)) {
+        return err;
+    }
+    spw_lock(&tier->lock);
+    spw_migrate_host_tier_refresh(&tier->host); /* the driver may have refused host memory */
+    spw_unlock(&tier->lock);
+    return refused;
 }
 
 bool spw_migrate_evict(struct spw_migrate *tier)

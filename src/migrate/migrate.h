@@ -19,6 +19,7 @@
 
 #include "common/counters.h"
 #include "common/err.h"
+#include "common/host_bound.h"
 #include "migrate/host/swap.h"
 #include "migrate/move/migration.h"
 #include "pool/pool.h"
@@ -29,19 +30,20 @@ struct spw_migrate_config {
     struct spw_pool *pool;         /* borrowed; outlives the tier */
     struct spw_counters *counters; /* the device's; borrowed; outlive the tier */
     int ordinal;
-    uint64_t limit_bytes;  /* most host memory to use */
-    uint64_t move_wait_ns; /* longest time that submissions are held back for a migration */
-    bool overlap;          /* pre-copy while the program submits */
-    bool guarded;          /* granules are unmapped before they are copied (migration.h) */
-    bool verify;           /* compare content hashes before and after each switch */
+    struct spw_host_limit limit; /* most host memory to use */
+    uint64_t move_wait_ns;       /* longest time that submissions are held back for a migration */
+    bool overlap;                /* pre-copy while the program submits */
+    bool guarded;                /* granules are unmapped before they are copied (migration.h) */
+    bool verify;                 /* compare content hashes before and after each switch */
     /* True when blocks may move now. Called without a lock. */
     bool (*may_move)(void);
     /* Writes a short description of the call under way, for messages. */
     void (*describe)(uint32_t site, char *text, size_t capacity);
     /* Called after a migration that switched granules, with the tier's lock held; may be NULL. */
     spw_migrate_moved *moved;
-    /* Returns the bytes of host memory that may be taken now; NULL: no limit. Reads files. */
-    uint64_t (*host_room)(void);
+    /* As in struct spw_host_tier. */
+    struct spw_host_limit (*host_room)(void);
+    enum spw_host_bound (*host_wall)(uint64_t wall_bytes);
 };
 
 /* Creates a tier; does not probe the host. SPW_E_METADATA_NOMEM when the process has no memory. */

@@ -1,11 +1,12 @@
 #include "serve/account.h"
 
+#include "common/host_bound.h"
 #include "common/minmax.h"
 #include "common/size.h"
 #include "device/device.h"
 #include "device/one_memory.h"
 #include "device/spill.h"
-#include "migrate/host/host_memory.h"
+#include "driver/host_memory.h"
 #include "record/record.h"
 #include "serve/oom.h"
 #include "serve/page_locked.h"
@@ -184,7 +185,7 @@ static void describe_host(const struct spw_device *device, const struct spw_pool
                           char *text, size_t capacity)
 {
     char used[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], free[SPW_SIZE_TEXT], group[SPW_SIZE_TEXT];
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
     int length;
 
     (void)snprintf(text, capacity, "%s",
@@ -192,12 +193,13 @@ static void describe_host(const struct spw_device *device, const struct spw_pool
     if (usage->host_limit == 0) {
         return;
     }
-    length = snprintf(text, capacity, "; host memory %s of %s", spw_size_text(usage->host, used),
-                      spw_size_text(usage->host_limit, most));
+    length = snprintf(text, capacity, "; host memory %s of %s (%s sets the limit)",
+                      spw_size_text(usage->host, used), spw_size_text(usage->host_limit, most),
+                      spw_host_bound_text(spw_counter_get(&device->counters->host_bound)));
     if (spw_process_driver()->simulated != NULL) {
         return; /* the machine is simulated as well, and its memory is the limit */
     }
-    spw_migrate_host_memory(&memory);
+    spw_driver_host_memory(/* simulated */ false, &memory);
     length += snprintf(text + length, capacity - (size_t)length, ", the machine has %s available",
                        spw_size_text(memory.available, free));
     if (memory.limited && length > 0 && (size_t)length < capacity) {

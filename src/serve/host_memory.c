@@ -1,12 +1,14 @@
 /* Page-locked host memory, which is accounted for the current device, and managed memory. The
  * driver allocates both. Kernels may read addresses from both. */
 #include "call/site.h"
+#include "common/size.h"
 #include "device/device.h"
 #include "device/spill.h"
 #include "program/stream.h"
 #include "serve/account.h"
 #include "serve/handlers.h"
 #include "submit/indirect.h"
+#include "system/log.h"
 
 /* Accounts for the result of an allocation. `api` is the driver's function. */
 static CUresult pinned(CUresult result, const char *api, void *const *address, size_t bytes)
@@ -46,6 +48,49 @@ static bool is_allowed(const char *api, size_t bytes)
     return pool == NULL;
 }
 
+/* The host memory that blocks of the program occupy. */
+static uint64_t spilled_bytes(void)
+{
+    uint64_t bytes = 0;
+
+    for (int i = 0; i < spw_device_count(); i++) {
+        bytes += spw_counter_get(&spw_device_at(i)->counters->host_bytes);
+    }
+    return bytes;
+}
+
+/* Reports once that the driver refused page-locked memory while blocks occupy a part of it. */
+static void tell_refused(size_t bytes)
+{
+    static atomic_flag reported = ATOMIC_FLAG_INIT;
+    char asked[SPW_SIZE_TEXT], held[SPW_SIZE_TEXT];
+    uint64_t spilled = spilled_bytes();
+
+    if (spilled > 0 && !atomic_flag_test_and_set(&reported)) {
+        spw_log_always("the driver refused the program %s of page-locked memory; spilled blocks "
+                       "occupy %s of host memory: a lower SPILLWAY_HOST_LIMIT leaves more",
+                       spw_size_text(bytes, asked), spw_size_text(spilled, held));
+    }
+}
+
+/* Returns true if a call that locks pages should be repeated: it was refused, and room was made. */
+static bool may_repeat(CUresult result)
+{
+    return SPW_UNLIKELY(result == CUDA_ERROR_OUT_OF_MEMORY) && spw_device_make_host_room();
+}
+
+/* Calls the driver to lock pages of the host, and once more if room could be made. */
+#define LOCK_PAGES(result, bytes, call)                                                            \
+    do {                                                                                           \
+        (result) = (call);                                                                         \
+        if (may_repeat(result)) {                                                                  \
+            (result) = (call);                                                                     \
+        }                                                                                          \
+        if (SPW_UNLIKELY((result) == CUDA_ERROR_OUT_OF_MEMORY)) {                                  \
+            tell_refused(bytes);                                                                   \
+        }                                                                                          \
+    } while (0)
+
 CUresult spw_serve_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
     CUresult result;
@@ -62,20 +107,24 @@ CUresult spw_serve_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigne
 
 CUresult spw_serve_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
+    CUresult result;
+
     if (!is_allowed("cuMemHostAlloc", bytesize)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return pinned(spw_process_driver()->cuMemHostAlloc(pp, bytesize, Flags), "cuMemHostAlloc", pp,
-                  bytesize);
+    LOCK_PAGES(result, bytesize, spw_process_driver()->cuMemHostAlloc(pp, bytesize, Flags));
+    return pinned(result, "cuMemHostAlloc", pp, bytesize);
 }
 
 CUresult spw_serve_cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
+    CUresult result;
+
     if (!is_allowed("cuMemAllocHost", bytesize)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return pinned(spw_process_driver()->cuMemAllocHost_v2(pp, bytesize), "cuMemAllocHost", pp,
-                  bytesize);
+    LOCK_PAGES(result, bytesize, spw_process_driver()->cuMemAllocHost_v2(pp, bytesize));
+    return pinned(result, "cuMemAllocHost", pp, bytesize);
 }
 
 CUresult spw_serve_cuMemFreeHost(void *p)
@@ -88,8 +137,10 @@ CUresult spw_serve_cuMemFreeHost(void *p)
 
 CUresult spw_serve_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
-    return pinned(spw_process_driver()->cuMemHostRegister_v2(p, bytesize, Flags),
-                  "cuMemHostRegister", &p, bytesize);
+    CUresult result;
+
+    LOCK_PAGES(result, bytesize, spw_process_driver()->cuMemHostRegister_v2(p, bytesize, Flags));
+    return pinned(result, "cuMemHostRegister", &p, bytesize);
 }
 
 CUresult spw_serve_cuMemHostUnregister(void *p)

@@ -56,8 +56,9 @@ static void ask_pool(struct spw_pool *pool, struct spw_stats_oom *report)
 static void ask_host(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t taken = report->host_bytes + spw_counter_get(&device->counters->pinned_bytes);
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
+    report->host_bound = spw_counter_get(&device->counters->host_bound);
     spw_device_host_memory(&memory);
     if (spw_process_driver()->simulated != NULL) {
         memory.available -= taken < memory.available ? taken : memory.available;

@@ -1,5 +1,6 @@
 #include "stats/file.h"
 
+#include "common/host_bound.h"
 #include "stats/output.h"
 #include "stats/path.h"
 #include "stats/state.h"
@@ -123,6 +124,7 @@ static void put_oom(struct spw_writer *writer, struct spw_stats_oom *oom)
     spw_write_figure(writer, "largest_free_bytes", oom->largest_free_bytes);
     spw_write_figure(writer, "host_bytes", oom->host_bytes);
     spw_write_figure(writer, "host_limit_bytes", oom->host_limit_bytes);
+    spw_write_text(writer, "host_bound", spw_host_bound_key(oom->host_bound));
     spw_write_figure(writer, "host_total_bytes", oom->host_total_bytes);
     spw_write_figure(writer, "host_available_bytes", oom->host_available_bytes);
     spw_write_key(writer, "one_memory");
@@ -151,6 +153,8 @@ static void put_device(struct spw_writer *writer, struct spw_stats *stats, int o
     spw_write_number(writer, spw_counter_get(&device->counters.name));
 #include "common/counters.def"
 #undef SPW_COUNTER
+    spw_write_text(writer, "host_bound_name",
+                   spw_host_bound_key(spw_counter_get(&device->counters.host_bound)));
     put_driver_calls(writer, stats, device);
     put_refusal(writer, &device->refusal);
     spw_write(writer, "}");

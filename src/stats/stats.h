@@ -84,6 +84,7 @@ struct spw_stats_oom {
     uint64_t limit_bytes, live_bytes, committed_bytes;
     uint64_t spare_bytes, largest_free_bytes;        /* committed, but under no block */
     uint64_t host_bytes, host_limit_bytes;           /* of the host tier */
+    uint64_t host_bound;                             /* the limit behind host_limit_bytes */
     uint64_t host_total_bytes, host_available_bytes; /* of the machine */
     bool one_memory; /* the device has no memory of its own: total and free are of the machine */
     uint64_t reserve_bytes;      /* one memory: what stays free for the system */

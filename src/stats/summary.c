@@ -1,5 +1,6 @@
 #include "stats/summary.h"
 
+#include "common/host_bound.h"
 #include "common/minmax.h"
 #include "common/size.h"
 #include "system/fd.h"
@@ -150,12 +151,13 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
     }
     put_line(fd,
              "spillway: device %d: %s went to the host (%s of it new blocks), %s moved back; host "
-             "memory peak %s, limit %s",
+             "memory peak %s, limit %s (%s)",
              ordinal, spw_size_text(get(&counters->spilled_bytes), spilled),
              spw_size_text(get(&counters->placed_bytes), placed),
              spw_size_text(get(&counters->promoted_bytes), promoted),
              spw_size_text(get(&counters->host_peak_bytes), peak),
-             spw_size_text(get(&counters->host_limit_bytes), limit));
+             spw_size_text(get(&counters->host_limit_bytes), limit),
+             spw_host_bound_text(get(&counters->host_bound)));
 }
 
 /* If a step's bytes need the link for more than one and a half times as long as the step takes

@@ -76,7 +76,8 @@ class Lacking(harness.Case):
         result = self.run_with(folder, PROGRAMS / "sites", "take", "fill", SIM_MEMORY="2GiB",
                                SPILL="auto", HOST_LIMIT="16MiB")
         line = next(line for line in result.said() if line.startswith("spillway: out of memory"))
-        self.assertRegex(line, r"; host memory [\d.]+ (B|MiB) of 16 MiB, the machine has [\d.]+ "
+        self.assertRegex(line, r"; host memory [\d.]+ (B|MiB) of 16 MiB \(SPILLWAY_HOST_LIMIT "
+                               r"sets the limit\), the machine has [\d.]+ "
                                r"[MG]iB available")
         self.assertRegex("\n".join(result.reports()[0]),
                          r"\nhost: [\d.]+ [MG]iB of [\d.]+ [MG]iB available\n")

@@ -22,7 +22,8 @@ words.add_argument("--modes", action="store_true")
 given, sys.argv[1:] = words.parse_known_args()
 FIRST_SEED, LAST_SEED = map(int, (given.seeds or "0-19").split("-"))
 MATRIX_SEEDS = range(FIRST_SEED, LAST_SEED + 1)
-OOM_LINE = r"out of memory on device 0: requested .*; host memory .* of [0-9.]+ [KMG]iB$"
+OOM_LINE = r"out of memory on device 0: requested .*; host memory .* of [0-9.]+ [KMG]iB " \
+    r"\(.* sets the limit\)$"
 
 
 class Spill(test_replay.Replay):

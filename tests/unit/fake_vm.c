@@ -228,7 +228,8 @@ static enum spw_err create(struct fake_vm *vm, enum spw_tier tier, uint64_t byte
     size_t count = bytes / FAKE_GRANULE;
 
     if (fails(vm, FAKE_CREATE) ||
-        (!host && vm->most_chunks != 0 && vm->chunks + count > vm->most_chunks)) {
+        (!host && vm->most_chunks != 0 && vm->chunks + count > vm->most_chunks) ||
+        (host && vm->most_host_chunks != 0 && vm->host_chunks + count > vm->most_host_chunks)) {
         return vm->refusal != SPW_OK ? vm->refusal : SPW_E_NO_MEMORY;
     }
     vm->violations += bytes == 0 || bytes % FAKE_GRANULE != 0;
@@ -454,7 +455,8 @@ static enum spw_err probe_pinned(struct fake_vm *vm, uint64_t address, uint64_t 
 static enum spw_err pin(struct fake_vm *vm, void *context, uint64_t bytes,
                         struct spw_vm_pinned *ret_pinned)
 {
-    if (fails(vm, FAKE_PIN)) {
+    if (fails(vm, FAKE_PIN) || (vm->most_host_chunks != 0 &&
+                                vm->pinned_bytes + bytes > vm->most_host_chunks * FAKE_GRANULE)) {
         return SPW_E_NO_MEMORY;
     }
     vm->pinned_end += (vm->pinned_end == 0 ? FAKE_PINNED : FAKE_GRANULE);

@@ -55,9 +55,10 @@ struct fake_vm {
     size_t granules;
     size_t chunks, most_chunks; /* created now, and the device's size (0: no limit) */
     size_t memory, others; /* of a bounded pool: granules of all, and what others have of them */
-    size_t host_chunks;    /* chunks created on the host, which has no limit */
-    uint8_t *chunk_used;   /* per chunk number: 1 created, one more per mapping */
-    uint8_t *chunk_tier;   /* enum spw_tier, per chunk number */
+    size_t host_chunks, most_host_chunks; /* chunks created on the host, and the most that the
+                                             driver gives (0: no limit) */
+    uint8_t *chunk_used;                  /* per chunk number: 1 created, one more per mapping */
+    uint8_t *chunk_tier;                  /* enum spw_tier, per chunk number */
     uint8_t *chunk_size;   /* in granules; a chunk has as many numbers, from its own on */
     uint64_t *chunk_value; /* the content, as one number */
     bool no_host, no_moves, no_pinned; /* results of probing the host */

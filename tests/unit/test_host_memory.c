@@ -1,5 +1,5 @@
 /* Host memory, on machines made of a few files. */
-#include "migrate/host/host_memory.h"
+#include "driver/host_memory.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -55,11 +55,11 @@ static void put_machine(void)
                          "MemAvailable:   16777216 kB\nBuffers: 3 kB\n");
 }
 
-static struct spw_migrate_host_memory ask(void)
+static struct spw_host_memory ask(void)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
-    spw_migrate_host_memory_below(root, &memory);
+    spw_driver_host_memory_below(root, &memory);
     return memory;
 }
 
@@ -72,29 +72,29 @@ static void put_in_group(const char *groups)
 
 static void test_nothing_known(void **state)
 {
-    const struct spw_migrate_host_memory memory = ask();
+    const struct spw_host_memory memory = ask();
 
     assert_int_equal(memory.total, 0);
     assert_false(memory.limited);
-    assert_int_equal(spw_migrate_host_memory_share(&memory), 0);
+    assert_int_equal(spw_driver_host_memory_share(&memory), 0);
 }
 
 static void test_machine(void **state)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
     put_machine();
     memory = ask();
     assert_int_equal(memory.total, 32 * gib);
     assert_int_equal(memory.available, 16 * gib);
     assert_false(memory.limited);
-    assert_int_equal(spw_migrate_host_memory_share(&memory), 8 * gib);
+    assert_int_equal(spw_driver_host_memory_share(&memory), 8 * gib);
 }
 
 /* Lines that are missing count as 0; the last line may have no end. */
 static void test_parts_of_a_machine(void **state)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
     put("/proc/meminfo", "NotMemTotal: 5 kB\nMemTotal: 9 kB");
     memory = ask();
@@ -123,7 +123,7 @@ static void test_long_file(void **state)
 
 static void test_unified_group(void **state)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
     put_in_group("0::/jobs/one\n");
     put("/sys/fs/cgroup/jobs/one/memory.max", "max\n");
@@ -135,13 +135,13 @@ static void test_unified_group(void **state)
     assert_true(memory.limited);
     assert_int_equal(memory.group_limit, 8 * gib);
     assert_int_equal(memory.group_leaves, 4 * gib);
-    assert_int_equal(spw_migrate_host_memory_share(&memory), 2 * gib);
+    assert_int_equal(spw_driver_host_memory_share(&memory), 2 * gib);
 }
 
 /* A container sees its own group as the root, whatever path /proc reports. */
 static void test_path_of_the_host(void **state)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
     put_in_group("0::/docker/0123\n");
     put("/sys/fs/cgroup/memory.max", "4294967296\n");
@@ -152,7 +152,7 @@ static void test_path_of_the_host(void **state)
 
 static void test_separate_group(void **state)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
     put_in_group("12:cpu,cpuacct:/x\n9:memory:/job\n1:name=systemd:/y\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -163,7 +163,7 @@ static void test_separate_group(void **state)
     assert_true(memory.limited);
     assert_int_equal(memory.group_limit, 2 * gib);
     assert_int_equal(memory.group_leaves, 0);
-    assert_int_equal(spw_migrate_host_memory_share(&memory), 0);
+    assert_int_equal(spw_driver_host_memory_share(&memory), 0);
 }
 
 /* Writes a limit and what is used of it for a group of the unified kind. */
@@ -257,68 +257,78 @@ static void test_long_path(void **state)
 
 static void test_share(void **state)
 {
-    struct spw_migrate_host_memory memory = {.available = 10, .limited = true, .group_leaves = 8};
+    struct spw_host_memory memory = {.available = 10, .limited = true, .group_leaves = 8};
 
-    assert_int_equal(spw_migrate_host_memory_share(&memory), 4);
+    assert_int_equal(spw_driver_host_memory_share(&memory), 4);
     memory.group_leaves = 12;
-    assert_int_equal(spw_migrate_host_memory_share(&memory), 5);
+    assert_int_equal(spw_driver_host_memory_share(&memory), 5);
+    assert_int_equal(spw_driver_host_memory_bound(&memory), SPW_HOST_BOUND_MACHINE);
     memory.group_leaves = 2;
+    assert_int_equal(spw_driver_host_memory_bound(&memory), SPW_HOST_BOUND_GROUP);
     memory.limited = false;
-    assert_int_equal(spw_migrate_host_memory_share(&memory), 5);
+    assert_int_equal(spw_driver_host_memory_bound(&memory), SPW_HOST_BOUND_MACHINE);
+    assert_int_equal(spw_driver_host_memory_share(&memory), 5);
+}
+
+static void expect_room(const struct spw_host_memory *memory, uint64_t bytes,
+                        enum spw_host_bound bound)
+{
+    assert_int_equal(spw_driver_host_memory_room(memory).bytes, bytes);
+    assert_int_equal(spw_driver_host_memory_room(memory).bound, bound);
 }
 
 /* An eighth stays free, and no more than 1 GiB; of the machine, and of its group. */
 static void test_room(void **state)
 {
-    struct spw_migrate_host_memory memory = {.total = 32 * gib, .available = 16 * gib};
+    struct spw_host_memory memory = {.total = 32 * gib, .available = 16 * gib};
 
-    assert_int_equal(spw_migrate_host_memory_room(&memory), 15 * gib);
+    expect_room(&memory, 15 * gib, SPW_HOST_BOUND_MACHINE);
     memory.total = 4 * gib;
     memory.available = 2 * gib;
-    assert_int_equal(spw_migrate_host_memory_room(&memory), 2 * gib - gib / 2);
+    expect_room(&memory, 2 * gib - gib / 2, SPW_HOST_BOUND_MACHINE);
     memory.available = gib / 4;
-    assert_int_equal(spw_migrate_host_memory_room(&memory), 0);
+    expect_room(&memory, 0, SPW_HOST_BOUND_MACHINE);
     memory.available = 4 * gib;
     memory.group_limit = 2 * gib;
     memory.group_leaves = gib;
-    assert_int_equal(spw_migrate_host_memory_room(&memory), 4 * gib - gib / 2);
+    expect_room(&memory, 4 * gib - gib / 2, SPW_HOST_BOUND_MACHINE);
     memory.limited = true;
-    assert_int_equal(spw_migrate_host_memory_room(&memory), gib - gib / 4);
+    expect_room(&memory, gib - gib / 4, SPW_HOST_BOUND_GROUP);
     memory.available = gib;
-    assert_int_equal(spw_migrate_host_memory_room(&memory), gib / 2);
+    expect_room(&memory, gib / 2, SPW_HOST_BOUND_MACHINE);
     memory.total = 0;
-    assert_int_equal(spw_migrate_host_memory_room(&memory), gib - gib / 4);
+    expect_room(&memory, gib - gib / 4, SPW_HOST_BOUND_GROUP);
     memory.limited = false;
-    assert_int_equal(spw_migrate_host_memory_room(&memory), UINT64_MAX);
+    expect_room(&memory, UINT64_MAX, SPW_HOST_BOUND_MACHINE);
 }
 
 /* One memory for device and host: the least of what the machine has, and what the groups leave. */
 static void test_one(void **state)
 {
-    struct spw_migrate_host_memory memory = {.total = 128 * gib, .available = 100 * gib};
+    struct spw_host_memory memory = {.total = 128 * gib, .available = 100 * gib};
 
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 92 * gib);
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 70 * gib, 8 * gib), 92 * gib);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 0, 8 * gib), 92 * gib);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 70 * gib, 8 * gib), 92 * gib);
     memory.available = 7 * gib;
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 0);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 0, 8 * gib), 0);
     memory.available = 100 * gib;
     memory.limited = true;
     memory.group_limit = 32 * gib;
     memory.group_leaves = memory.group_own_leaves = 30 * gib;
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 26 * gib);
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 2 * gib), 28 * gib);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 0, 8 * gib), 26 * gib);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 0, 2 * gib), 28 * gib);
     memory.available = 20 * gib;
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 12 * gib);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 0, 8 * gib), 12 * gib);
     memory.total = memory.available = 0; /* the machine is not known */
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 26 * gib);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 0, 8 * gib), 26 * gib);
     memory.limited = false;
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), UINT64_MAX);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 0, 8 * gib), UINT64_MAX);
 }
 
 /* A group that does not count what the driver allocates, and one that does. */
 static void test_one_in_a_group(void **state)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
     put_in_group("0::/a\n");
     put_group("/a", "1000", "300");
@@ -326,28 +336,28 @@ static void test_one_in_a_group(void **state)
     memory = ask();
     assert_int_equal(memory.group_leaves, 750);
     assert_int_equal(memory.group_own_leaves, 780);
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 0), 750);
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 400, 0), 380);
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 800, 0), 0);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 0, 0), 750);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 400, 0), 380);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 800, 0), 0);
     put_group("/a", "1000", "700"); /* 400 of it by the driver */
     memory = ask();
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 400, 0), 350);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 400, 0), 350);
     put("/proc/self/cgroup", "3:memory:/b\n");
     put("/sys/fs/cgroup/memory/b/memory.limit_in_bytes", "1000");
     put("/sys/fs/cgroup/memory/b/memory.usage_in_bytes", "300");
     put("/sys/fs/cgroup/memory/b/memory.stat", "total_rss 100\ntotal_shmem 30\n");
     memory = ask();
-    assert_int_equal(spw_migrate_host_memory_one(&memory, 400, 0), 470);
+    assert_int_equal(spw_driver_host_memory_one(&memory, 400, 0), 470);
 }
 
 /* Each GPU is a folder. */
 static void test_gpus(void **state)
 {
-    assert_int_equal(spw_migrate_host_memory_gpus(root), 0);
+    assert_int_equal(spw_driver_host_memory_gpus(root), 0);
     put("/proc/driver/nvidia/gpus/0000:01:00.0/information", "");
-    assert_int_equal(spw_migrate_host_memory_gpus(root), 1);
+    assert_int_equal(spw_driver_host_memory_gpus(root), 1);
     put("/proc/driver/nvidia/gpus/0000:02:00.0/information", "");
-    assert_int_equal(spw_migrate_host_memory_gpus(root), 2);
+    assert_int_equal(spw_driver_host_memory_gpus(root), 2);
 }
 
 /* No file stays open. */
@@ -365,19 +375,19 @@ static void test_many_times(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     for (int i = 0; i < TIMES; i++) {
         assert_int_equal(ask().group_limit, 5000);
-        assert_int_equal(spw_migrate_host_memory_gpus(root), 1);
+        assert_int_equal(spw_driver_host_memory_gpus(root), 1);
     }
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 static void test_this_machine(void **state)
 {
-    struct spw_migrate_host_memory memory;
+    struct spw_host_memory memory;
 
-    spw_migrate_host_memory(&memory);
+    spw_driver_host_memory_below("", &memory);
     assert_true(memory.total > 0);
     assert_true(memory.total >= memory.available);
-    assert_true(spw_migrate_host_memory_share(&memory) <= memory.total / 2);
+    assert_true(spw_driver_host_memory_share(&memory) <= memory.total / 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -139,7 +139,7 @@ static void test_evicted_in_steps(void **state)
     struct spw_migrate_config config = tier_usual();
     uint64_t address;
 
-    config.limit_bytes = (uint64_t)LARGE * GRANULE;
+    config.limit.bytes = (uint64_t)LARGE * GRANULE;
     tier_open(config);
     spw_pool_set_limit(tier.pool.pool, (uint64_t)LARGE * GRANULE);
     for (int i = 0; i < LARGE; i += LARGE / 6) {
@@ -347,7 +347,7 @@ static void test_has_room(void **state)
 {
     struct spw_migrate_config config = tier_usual();
 
-    config.limit_bytes = BLOCK * GRANULE;
+    config.limit.bytes = BLOCK * GRANULE;
     tier_open(config);
     assert_true(spw_migrate_has_room(tier.tier));
     tier_fill_and_age(0);
@@ -420,9 +420,116 @@ static void test_machine_has_none(void **state)
     config.host_room = tier_host_room;
     tier_open(config);
     tier_fill_and_age(0);
+    test_time_ns = UINT64_C(1000000000000);
     assert_int_equal(tier_try(1, &address), SPW_E_LIMIT);
     assert_int_equal(counter(&tier.pool.counters.host_limit_bytes), 1);
     assert_int_equal(tier.asked, 1);
+    test_time_ns = 0;
+    tier_close();
+}
+
+static enum spw_host_bound wall_of(uint64_t wall_bytes)
+{
+    assert_int_equal(wall_bytes, tier.wall * GRANULE);
+    return SPW_HOST_BOUND_MEMLOCK;
+}
+
+/* Allocates on the host until the driver refuses more than so many granules. */
+static void reach_wall(uint64_t granules, uint64_t pinned)
+{
+    struct spw_migrate_config config = tier_usual();
+    uint64_t address;
+
+    config.host_wall = wall_of;
+    tier_open(config);
+    tier.wall = granules + pinned;
+    tier.pool.vm.most_host_chunks = granules;
+    spw_counter_set(&tier.pool.counters.pinned_bytes, pinned * GRANULE);
+    tier_fill_and_age(0);
+    test_time_ns = UINT64_C(1000000000000);
+    for (uint64_t i = 0; i < granules; i++) {
+        (void)tier_take(1);
+    }
+    assert_int_equal(counter(&tier.pool.counters.host_refusals), 0);
+    assert_int_equal(tier_try(1, &address), SPW_E_LIMIT);
+    assert_int_equal(counter(&tier.pool.counters.host_refusals), 1);
+    assert_int_equal(counter(&tier.pool.counters.host_wall_bytes), tier.wall * GRANULE);
+    test_time_ns += LATER_NS;
+}
+
+/* The driver gives less page-locked memory than the budget: an eighth of what it gave is left to
+ * the program, besides what the program has locked. */
+static void test_wall(void **state)
+{
+    struct spw_counters *counters = &tier.pool.counters;
+    uint64_t address, calls;
+
+    reach_wall(12, 4);
+    assert_int_equal(tier_try(1, &address), SPW_E_LIMIT);
+    assert_int_equal(counter(&counters->host_limit_bytes), 10 * GRANULE);
+    assert_int_equal(counter(&counters->host_bound), SPW_HOST_BOUND_MEMLOCK);
+    calls = tier.pool.vm.calls[FAKE_CREATE];
+    assert_int_equal(tier_try(1, &address), SPW_E_LIMIT);
+    assert_int_equal(tier.pool.vm.calls[FAKE_CREATE], calls); /* the driver is not asked */
+    tier.wall = 12;
+    spw_counter_set(&counters->pinned_bytes, 0);
+    test_time_ns += LATER_NS;
+    assert_int_equal(tier_try(1, &address), SPW_E_LIMIT); /* it is full, though the limit is not */
+    assert_int_equal(counter(&counters->host_refusals), 2);
+    test_time_ns = 0;
+    tier_close();
+}
+
+/* After a while the driver is asked again. */
+static void test_wall_is_forgotten(void **state)
+{
+    reach_wall(12, 0);
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(counter(&tier.pool.counters.host_limit_bytes),
+                     (12 * GRANULE) - 12 * GRANULE / 8);
+    tier.pool.vm.most_host_chunks = 0;
+    test_time_ns += UINT64_C(61) * 1000 * 1000 * 1000;
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(counter(&tier.pool.counters.host_limit_bytes), HOST * (uint64_t)GRANULE);
+    assert_int_equal(counter(&tier.pool.counters.host_bound), SPW_HOST_BOUND_OPTION);
+    (void)tier_take(1);
+    test_time_ns = 0;
+    tier_close();
+}
+
+/* One refusal may pass: the driver is asked twice. */
+static void test_one_refusal_is_no_wall(void **state)
+{
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    (void)tier_take(1);
+    tier.pool.vm.fail_call = FAKE_CREATE;
+    tier.pool.vm.fail_after = 0;
+    (void)tier_take(1);
+    assert_int_equal(counter(&tier.pool.counters.host_refusals), 0);
+    tier_close();
+}
+
+/* Page-locked memory, where the device cannot map chunks of the host. */
+static void test_wall_of_pinned_memory(void **state)
+{
+    uint64_t address;
+
+    tier_open(tier_usual());
+    tier.pool.vm.no_host = true;
+    tier.pool.vm.most_host_chunks = 40;
+    test_time_ns = UINT64_C(1000000000000);
+    tier_fill_and_age(0);
+    (void)tier_take(1);
+    for (int i = 0; i < 100 && tier_try(1, &address) == SPW_OK; i++) {
+    }
+    assert_int_equal(tier_try(1, &address), SPW_E_LIMIT);
+    assert_true(counter(&tier.pool.counters.host_wall_bytes) <= 40 * GRANULE);
+    assert_true(counter(&tier.pool.counters.host_bytes) > 32 * GRANULE);
+    test_time_ns += LATER_NS;
+    assert_int_equal(tier_try(1, &address), SPW_E_LIMIT);
+    assert_int_equal(counter(&tier.pool.counters.host_bound), SPW_HOST_BOUND_DRIVER);
+    test_time_ns = 0;
     tier_close();
 }
 
@@ -448,6 +555,10 @@ int main(void)
         cmocka_unit_test(test_prepare),
         cmocka_unit_test(test_has_room),
         cmocka_unit_test(test_machine_is_short),
+        cmocka_unit_test(test_wall),
+        cmocka_unit_test(test_wall_is_forgotten),
+        cmocka_unit_test(test_one_refusal_is_no_wall),
+        cmocka_unit_test(test_wall_of_pinned_memory),
         cmocka_unit_test(test_machine_has_none),
     };
 

@@ -99,20 +99,44 @@ static void run_short(void)
     }
 }
 
+static enum spw_host_bound wall_of(uint64_t wall_bytes)
+{
+    CHECK(wall_bytes == 12 * GRANULE);
+    return SPW_HOST_BOUND_WSL;
+}
+
+static void run_into_a_wall(void)
+{
+    const struct timespec later = {.tv_nsec = 25 * 1000 * 1000};
+    struct spw_migrate_config config = tier_usual();
+    uint64_t address;
+
+    config.host_wall = wall_of;
+    tier_open(config);
+    tier.pool.vm.most_host_chunks = 12;
+    tier_fill_and_age(0);
+    for (int i = 0; i < 20; i++) {
+        (void)tier_try(1, &address);
+        nanosleep(&later, NULL);
+    }
+}
+
 /* Each of these once. */
 static void test_told(void **state)
 {
     static const char full[] =
         "spillway: device 3 is full: for a block of 2 MiB (site 7), 2 MiB of it are on the host "
-        "now; up to 256 MiB of host memory may be used\n";
+        "now; up to 256 MiB of host memory may be used (SPILLWAY_HOST_LIMIT sets the limit)\n";
     char expected[1024];
 
     expect_told(evict_twice,
                 "spillway: device 3 is full: for a block of 4 MiB (site 7), 4 MiB of older blocks "
-                "are on the host now; up to 256 MiB of host memory may be used\n");
+                "are on the host now; up to 256 MiB of host memory may be used "
+                "(SPILLWAY_HOST_LIMIT sets the limit)\n");
     expect_told(place_twice,
                 "spillway: device 3 is full: for a block of 6 MiB (site 7), 6 MiB of it are on the "
-                "host now; up to 256 MiB of host memory may be used\n");
+                "host now; up to 256 MiB of host memory may be used (SPILLWAY_HOST_LIMIT sets the "
+                "limit)\n");
     expect_told(place_on_the_device, "");
     expect_told(run_out_of_everything,
                 "spillway: device 3 is full and cannot spill to host memory (not supported): "
@@ -129,9 +153,16 @@ static void test_told(void **state)
     expect_told(use_memory_that_stays, expected);
     snprintf(expected, sizeof(expected),
              "spillway: the machine is short of host memory: device 3 has spilled 0 B and may take "
-             "6 MiB more now, less than its budget of 256 MiB; the rest stays free\n%s",
+             "6 MiB more now, less than its budget of 256 MiB; the control group sets the limit, "
+             "and the rest stays free\n%s",
              full);
     expect_told(run_short, expected);
+    snprintf(expected, sizeof(expected),
+             "%sspillway: the driver refused more page-locked memory: device 3 has spilled 24 MiB "
+             "and may take 0 B more now, less than its budget of 256 MiB; the cause is WSL2's "
+             "limit on page-locked memory, and the rest is for the program\n",
+             full);
+    expect_told(run_into_a_wall, expected);
 }
 
 /* ---- recording ---- */

@@ -212,7 +212,7 @@ static void test_pause_beside_a_small_host(void **state)
     struct spw_migrate_config config = tier_usual();
     uint64_t bytes;
 
-    config.limit_bytes = (DEVICE + 1) * (uint64_t)GRANULE;
+    config.limit.bytes = (DEVICE + 1) * (uint64_t)GRANULE;
     tier_open(config);
     tier_fill_and_age(0);
     assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_OK);
@@ -270,7 +270,7 @@ static void test_pause_that_fails(void **state)
     struct spw_migrate_config config = tier_usual();
     uint64_t bytes;
 
-    config.limit_bytes = 10 * GRANULE;
+    config.limit.bytes = 10 * GRANULE;
     tier_open(config);
     tier_fill_and_age(0);
     assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes),

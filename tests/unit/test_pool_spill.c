@@ -91,6 +91,7 @@ static void test_full_host_leaves_nothing_behind(void **state)
     (void)pool_alloc(&f, 6 * GRANULE, &stream_a);
     f.vm.fail_call = FAKE_CREATE;
     f.vm.fail_after = 3;
+    f.vm.fail_more = 1; /* the host is asked twice */
     refuse_anywhere(&f, 10 * GRANULE);
     (void)alloc_anywhere(&f, 10 * GRANULE, &stream_a);
     assert_int_equal(f.vm.host_chunks, 8);

@@ -13,10 +13,10 @@ static bool may_move(void)
     return tier.may_move;
 }
 
-uint64_t tier_host_room(void)
+struct spw_host_limit tier_host_room(void)
 {
     tier.asked++;
-    return tier.room;
+    return (struct spw_host_limit){.bytes = tier.room, .bound = SPW_HOST_BOUND_GROUP};
 }
 
 static void label(uint32_t site, char *text, size_t capacity)
@@ -36,7 +36,7 @@ struct spw_migrate_config tier_usual(void)
 {
     return (struct spw_migrate_config){.counters = &tier.pool.counters,
                                        .ordinal = 3,
-                                       .limit_bytes = (uint64_t)HOST * GRANULE,
+                                       .limit = {(uint64_t)HOST * GRANULE, SPW_HOST_BOUND_OPTION},
                                        .move_wait_ns = WAIT_NS,
                                        .may_move = may_move,
                                        .describe = label,

@@ -10,6 +10,7 @@
 enum { DEVICE = 64, HOST = 128, BLOCK = 2, BLOCKS = DEVICE / BLOCK, COLD = 64, WAIT_NS = 1000000 };
 
 struct tier_fixture {
+    uint64_t wall; /* granules of page-locked memory at which the driver refuses more */
     struct pool_fixture pool;
     struct spw_account accounts[SPW_ACCOUNTS];
     struct spw_migrate *tier;
@@ -27,7 +28,7 @@ extern struct tier_fixture tier;
 
 /* The usual configuration, and `host_room` for it, which answers tier.room. */
 struct spw_migrate_config tier_usual(void);
-uint64_t tier_host_room(void);
+struct spw_host_limit tier_host_room(void);
 
 /* Opens the pool, whose work completes at once, and the tier. */
 void tier_open(struct spw_migrate_config config);

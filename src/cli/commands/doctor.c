@@ -76,6 +76,7 @@ static bool examine(const struct spw_cli_cuda *cuda, bool measured, struct spw_c
     bool well = spw_cli_doctor_devices(cuda, report);
 
     spw_cli_doctor_spill(cuda, report);
+    spw_cli_doctor_host_limits(cuda, report);
     well = spw_cli_doctor_entry_points(report) && well;
     spw_cli_doctor_disabled(cuda, report);
     if (measured) {

@@ -50,6 +50,17 @@ static void tell_one_memory(const char *command, uint64_t bytes)
     }
 }
 
+/* Reports that blocks cannot move to the host on WSL2. */
+static void tell_wsl(const char *command, bool wsl)
+{
+    if (wsl && may_say()) {
+        spw_cli_complain(command,
+                         "on WSL2 no block moves to the host: new blocks that do not fit go to "
+                         "page-locked memory, and WSL2 often allows no more than 1 GiB of it "
+                         "(spillway doctor)");
+    }
+}
+
 /* Ends a run that spilled or failed with the lines that end a simulated run. */
 static void report(int code)
 {
@@ -96,6 +107,7 @@ int spw_cli_command_run(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     tell_one_memory(argv[0], card.one_memory);
+    tell_wsl(argv[0], card.wsl);
     spw_cli_preload_add((const char *[]){library}, 1);
     /* The verdict of an outer `spillway sim` includes this run. */
     if (!is_simulated() || !spw_cli_run_directory_join()) {

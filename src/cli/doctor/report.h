@@ -10,6 +10,7 @@
  *   entry_points        tests if spillway serves every entry point
  *   functions           intercepted functions that this driver has or lacks
  *   host_chunks         tries where the driver can make host chunks
+ *   host_limits         the limits on host memory for spilled blocks
  *   kernels             the kernels for measurements, as PTX
  *   probe               tests memory calls, with checked content
  *   report              the output: tables, or JSON

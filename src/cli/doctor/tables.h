@@ -32,6 +32,10 @@ bool spw_cli_doctor_devices(const struct spw_cli_cuda *cuda, struct spw_cli_repo
  * device without memory of its own uses none. */
 void spw_cli_doctor_spill(const struct spw_cli_cuda *cuda, struct spw_cli_report *report);
 
+/* Adds the table "host_limits": the limits on the host memory for blocks that do not fit, and the
+ * smallest of them for one device. Locks memory for a moment, to find out how much can be. */
+void spw_cli_doctor_host_limits(const struct spw_cli_cuda *cuda, struct spw_cli_report *report);
+
 /* Adds the table "entry_points". Each entry point of the driver and the runtime is tested in a
  * child process under spillway, which allocates and frees through it. Returns true if spillway
  * served every entry point that exists. */

@@ -67,6 +67,7 @@ enum { SPW_CLI_CARD = 192 };
 struct spw_cli_card {
     char text[SPW_CLI_CARD]; /* name and memory, as "NVIDIA L4, 22478 MiB"; "": not known */
     uint64_t one_memory; /* its total bytes, if it uses the host's memory as its own; otherwise 0 */
+    bool wsl;            /* the machine is Windows's Linux (WSL2) */
 };
 
 /* Tests if the machine has a working CUDA driver. Loads libcuda.so.1 and calls cuInit in a child

@@ -1,5 +1,7 @@
 #include "cli/launch/child.h"
 
+#include "driver/host_place.h"
+#include "driver/host_rights.h"
 #include "driver/one_memory.h"
 
 #include <dlfcn.h>
@@ -28,6 +30,15 @@ static uint64_t ask_one_memory(void *driver)
     *(void **)&total_of = dlsym(driver, "cuDeviceTotalMem_v2");
     return attribute != NULL && total_of != NULL ? spw_driver_one_memory_of(attribute, total_of, 0)
                                                  : 0;
+}
+
+static bool is_wsl(void *driver)
+{
+    bool simulated = dlsym(driver, "spillway_sim_version") != NULL;
+    struct spw_host_rights rights;
+
+    spw_driver_host_rights_below(spw_driver_host_root(simulated), &rights);
+    return rights.wsl;
 }
 
 /* Writes the name and the memory of the first device that the program sees, if there is one. */
@@ -74,6 +85,7 @@ static void try_driver(FILE *reason, struct spw_cli_card *card)
         return;
     }
     card->one_memory = ask_one_memory(driver);
+    card->wsl = is_wsl(driver);
     name_card(driver, card->text);
 }
 

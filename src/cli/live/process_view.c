@@ -2,6 +2,7 @@
 
 #include "callsite/top_sites.h"
 #include "cli/console/messages.h"
+#include "common/host_bound.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static void put_figures(struct spw_cli_screen *screen, const struct spw_cli_watc
                         int device)
 {
     const struct spw_counters *counters = &watched->now.counters[device];
-    char more[64];
+    char more[96];
 
     spw_cli_screen_line(screen, SPW_CLI_STYLE_TITLE, "device %d, limit %s", device,
                         spw_cli_size(spw_counter_get(&counters->limit_bytes)));
@@ -84,8 +85,9 @@ static void put_figures(struct spw_cli_screen *screen, const struct spw_cli_watc
     put_pair(screen, "live", &counters->live_bytes, &counters->live_peak_bytes, "");
     put_pair(screen, "committed", &counters->committed_bytes, &counters->committed_peak_bytes, "");
     if (spw_counter_get(&counters->host_limit_bytes) > 0) {
-        snprintf(more, sizeof(more), "   limit %12s",
-                 spw_cli_size(spw_counter_get(&counters->host_limit_bytes)));
+        snprintf(more, sizeof(more), "   limit %12s (%s)",
+                 spw_cli_size(spw_counter_get(&counters->host_limit_bytes)),
+                 spw_host_bound_text(spw_counter_get(&counters->host_bound)));
     } else if (spw_counter_get(&counters->one_memory_bytes) > 0) {
         snprintf(more, sizeof(more), "   one memory with the device");
     } else {

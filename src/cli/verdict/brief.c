@@ -7,6 +7,7 @@
 #include "cli/launch/child.h"
 #include "cli/verdict/need.h"
 #include "cli/verdict/step.h"
+#include "common/host_bound.h"
 #include "common/minmax.h"
 #include "common/options.h"
 #include "system/fd.h"
@@ -531,6 +532,19 @@ static void add_after_one_memory(struct spw_cli_line *line, const struct spw_cli
     }
 }
 
+/* A larger limit helps if it was an option's, or the default share of the machine's memory. */
+static void add_after_host_limit(struct spw_cli_line *line, const struct spw_cli_sim_device *device)
+{
+    const char *most = spw_cli_size(exceeded_host_limit(device));
+
+    if (device->host_bound <= SPW_HOST_BOUND_MACHINE) {
+        spw_cli_line_add(line, "a --host-limit above %s, if the host has it", most);
+    } else {
+        spw_cli_line_add(line, "a smaller batch: on the host, %s allows %s",
+                         spw_host_bound_text(device->host_bound), most);
+    }
+}
+
 static void add_after_refusal(struct spw_cli_line *line, const struct brief *brief)
 {
     const struct spw_cli_sim_device *device = brief->device;
@@ -550,8 +564,7 @@ static void add_after_refusal(struct spw_cli_line *line, const struct brief *bri
                          last->missing_bytes > 0 ? spw_cli_size(last->missing_bytes)
                                                  : "the missing memory");
     } else if (exceeded_host_limit(device) > 0) {
-        spw_cli_line_add(line, "a --host-limit above %s, if the host has it",
-                         spw_cli_size(exceeded_host_limit(device)));
+        add_after_host_limit(line, device);
     } else {
         spw_cli_line_add(line, "spillway sim --compare finds the size that it needs");
     }

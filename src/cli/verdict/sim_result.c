@@ -285,6 +285,7 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
     device->step_in_bytes = spw_counter_get(&counters->step_in_bytes);
     device->paused_bytes = spw_counter_get(&counters->paused_bytes);
     device->host_limit_bytes = spw_counter_get(&counters->host_limit_bytes);
+    device->host_bound = spw_counter_get(&counters->host_bound);
     device->step_ns = spw_counter_get(&counters->step_ns);
     device->step_held_ns = spw_counter_get(&counters->step_held_ns);
     add_pool_refusal(device, from);

@@ -97,6 +97,7 @@ struct spw_cli_sim_device {
     unsigned half_count;                /* of them; 0: too few kernels, or no simulated time */
     uint64_t link_bytes;                /* of host memory that kernels used */
     uint64_t host_limit_bytes;          /* pooled: most host memory to use; 0: not known */
+    uint64_t host_bound;                /* the limit behind it, an enum spw_host_bound */
     uint64_t step_ns, step_held_ns;  /* pooled: a measured step, and its part that moves held up */
     struct spw_cli_sim_refusal last; /* latest failure; if lost > 0, the latest lost request */
 };

@@ -3,6 +3,7 @@
 #include "cli/console/json.h"
 #include "cli/verdict/need.h"
 #include "cli/verdict/step.h"
+#include "common/host_bound.h"
 
 const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code)
 {
@@ -132,6 +133,8 @@ static cJSON *device_json(const struct spw_cli_sim_result *result,
     spw_cli_json_add(object, "communicators", device->communicators);
     spw_cli_json_add(object, "communicator_ranks", device->ranks);
     spw_cli_json_add(object, "host_peak_bytes", device->host_peak_bytes);
+    spw_cli_json_add(object, "host_limit_bytes", device->host_limit_bytes);
+    cJSON_AddStringToObject(object, "host_bound", spw_host_bound_key(device->host_bound));
     spw_cli_json_add(object, "placed_peak_bytes", device->placed_peak_bytes);
     spw_cli_json_add(object, "spilled_bytes", device->spilled_bytes);
     spw_cli_json_add(object, "promoted_bytes", device->promoted_bytes);

@@ -1,6 +1,5 @@
 /* Host memory for blocks, and files in place of it. It does not know migrations.
  *
- *   host_memory   how much memory the machine and its control groups have
  *   host_tier     probes if host memory can extend the device; reports the result
  *   swap          moves memory to a file while the program is paused
  *   swap_file     the file for swapping
@@ -21,6 +20,7 @@
 
 #include "common/counters.h"
 #include "common/err.h"
+#include "common/host_bound.h"
 #include "pool/pool.h"
 
 enum spw_host_tier_state { SPW_HOST_TIER_UNKNOWN, SPW_HOST_TIER_OPEN, SPW_HOST_TIER_UNUSABLE };
@@ -28,11 +28,18 @@ enum spw_host_tier_state { SPW_HOST_TIER_UNKNOWN, SPW_HOST_TIER_OPEN, SPW_HOST_T
 struct spw_host_tier {
     struct spw_pool *pool;
     int ordinal;
-    uint64_t limit_bytes; /* most host memory to use */
-    const struct spw_counters *counters;
-    uint64_t (*room)(void); /* bytes that may be taken now; NULL: no limit */
-    uint64_t asked_ns;      /* time of the last call of `room` */
-    bool reported_short;    /* the shortage of host memory was reported */
+    struct spw_host_limit limit; /* most host memory to use */
+    struct spw_counters *counters;
+    struct spw_host_limit (*room)(void); /* bytes that may be taken now; NULL: no limit. Reads
+                                            files */
+    enum spw_host_bound (*wall_of)(uint64_t wall_bytes); /* the limit behind a wall of that many
+                                                            bytes; NULL: not known */
+    uint64_t asked_ns;                                   /* time of the last call of `room` */
+    bool reported_short;        /* the shortage of host memory was reported */
+    uint64_t refusals;          /* host_refusals when the wall was last looked for */
+    uint64_t wall_ns;           /* time when the wall was found; 0: there is none */
+    struct spw_host_limit wall; /* page-locked memory, of the program too, when the driver refused
+                                   more */
     enum spw_host_tier_state state;
     bool can_migrate;      /* allocated memory can move to the host and back */
     bool pins;             /* only page-locked memory is available */
@@ -48,8 +55,9 @@ void spw_migrate_host_tier_probe(struct spw_host_tier *host);
  * is usable. */
 bool spw_migrate_host_tier_open(struct spw_host_tier *host);
 
-/* Adapts the pool's budget to the memory left in the machine and its control groups, at most every
- * 20 ms. Called before a batch of moves. Reports once if less memory than the budget is left. */
+/* Adapts the pool's budget to the memory left in the machine and its control groups, and to the
+ * page-locked memory that the driver refused to exceed, at most every 20 ms, and after a refusal.
+ * Called before a batch of moves. Reports once if less memory than the budget is left. */
 void spw_migrate_host_tier_refresh(struct spw_host_tier *host);
 
 /* Reports, once for the device, that an allocation of `bytes` at `site` brought `host_bytes` to the

@@ -105,6 +105,28 @@ unsigned spw_pool_stock_join_order(const struct spw_stock *stock)
     return order < stock->largest_order ? order : stock->largest_order;
 }
 
+void spw_pool_stock_note_wall(struct spw_counters *counters)
+{
+    spw_counter_set(&counters->host_wall_bytes, spw_counter_get(&counters->host_bytes) +
+                                                    spw_counter_get(&counters->pinned_bytes));
+    spw_counter_add(&counters->host_refusals, 1);
+}
+
+/* Creates a chunk. A chunk of the host is tried twice, because one refusal may have passed. */
+static enum spw_err create(struct spw_stock *stock, enum spw_tier tier, uint64_t bytes,
+                           uint64_t *ret_chunk)
+{
+    enum spw_err err = stock->vm->ops->create(stock->vm, tier, bytes, ret_chunk);
+
+    if (err == SPW_E_NO_MEMORY && tier == SPW_TIER_HOST) {
+        err = stock->vm->ops->create(stock->vm, tier, bytes, ret_chunk);
+        if (err == SPW_E_NO_MEMORY) {
+            spw_pool_stock_note_wall(stock->counters);
+        }
+    }
+    return err;
+}
+
 enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order)
 {
     struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
@@ -115,7 +137,7 @@ enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, 
     if (!reserve_records(spare, 1)) {
         return SPW_E_METADATA_NOMEM;
     }
-    err = stock->vm->ops->create(stock->vm, tier, granules * stock->granule_bytes, &chunk);
+    err = create(stock, tier, granules * stock->granule_bytes, &chunk);
     if (err == SPW_OK) {
         add(stock, tier, order, chunk + 1);
     }

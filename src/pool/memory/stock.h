@@ -104,6 +104,9 @@ uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsign
 enum spw_err spw_pool_stock_find(struct spw_stock *stock, enum spw_tier tier, size_t most,
                                  unsigned *ret_order);
 
+/* Records that the backend refused host memory that the limit allowed. */
+void spw_pool_stock_note_wall(struct spw_counters *counters);
+
 /* Updates the peak of reserved memory. */
 void spw_pool_stock_note_reserved(struct spw_counters *counters);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "pool/extents/address_map.h"
 #include "pool/space/space.h"
 
@@ -278,17 +279,35 @@ static uint64_t size_for(const struct spw_slabs *slabs, uint64_t bytes)
     return alone <= left ? alone : bytes <= left ? bytes : 0;
 }
 
+/* Allocates the memory of a slab of *size bytes. If that is refused, and the block needs less,
+ * tries a smaller slab. */
+static bool pin(struct spw_slabs *slabs, void *context, uint64_t bytes, uint64_t *size,
+                struct spw_vm_pinned *ret_pinned)
+{
+    struct spw_backing *backing = slabs->space->backing;
+    struct spw_vm *vm = backing->vm;
+    enum spw_err err = vm->ops->pin(vm, context, *size, ret_pinned);
+
+    if (err == SPW_E_NO_MEMORY) {
+        *size = spw_min(*size, spw_pool_backing_up(backing, bytes));
+        err = vm->ops->pin(vm, context, *size, ret_pinned);
+        if (err == SPW_E_NO_MEMORY) {
+            spw_pool_stock_note_wall(backing->counters);
+        }
+    }
+    return err == SPW_OK;
+}
+
 /* Creates a slab for a block, and returns its only extent, which is in no index. Returns NULL if
  * there is no memory. */
 static struct spw_extent *add_slab(struct spw_slabs *slabs, uint64_t bytes, void *context)
 {
-    struct spw_vm *vm = slabs->space->backing->vm;
     uint64_t size = size_for(slabs, bytes);
     struct spw_slab *slab = size > 0 ? vacant(slabs) : NULL;
     struct spw_vm_pinned pinned;
     struct spw_extent *extent;
 
-    if (slab == NULL || vm->ops->pin(vm, context, size, &pinned) != SPW_OK) {
+    if (slab == NULL || !pin(slabs, context, bytes, &size, &pinned)) {
         return NULL;
     }
     slab->memory = pinned.memory;

@@ -1,5 +1,7 @@
-#include "migrate/host/host_memory.h"
+#include "driver/host_memory.h"
 
+#include "common/options.h"
+#include "driver/host_place.h"
 #include "system/room.h"
 #include "system/uncancelled.h"
 
@@ -59,8 +61,7 @@ static bool number_of(const char *text, const char *name, uint64_t *ret_number)
     return false;
 }
 
-static void read_machine(const char *root, struct scratch *scratch,
-                         struct spw_migrate_host_memory *memory)
+static void read_machine(const char *root, struct scratch *scratch, struct spw_host_memory *memory)
 {
     uint64_t kib;
 
@@ -109,7 +110,7 @@ static uint64_t subtract(uint64_t left, uint64_t right)
 
 /* Reads the group in `folder`, and keeps its figures if it has the least memory left so far. */
 static void read_group(struct scratch *scratch, const struct group_kind *kind,
-                       struct spw_migrate_host_memory *memory)
+                       struct spw_host_memory *memory)
 {
     uint64_t limit, usage, reclaimable = 0, anonymous = 0, shared = 0, leaves, own_leaves;
     const char *stat;
@@ -137,7 +138,7 @@ static void read_group(struct scratch *scratch, const struct group_kind *kind,
 /* Reads a group and its ancestors, because each may set a limit. In a container the path may be the
  * host's path of the group and not exist here; the root is always read. */
 static void read_groups(const char *root, const struct group_kind *kind, const char *group,
-                        struct scratch *scratch, struct spw_migrate_host_memory *memory)
+                        struct scratch *scratch, struct spw_host_memory *memory)
 {
     char *folder = scratch->folder;
     size_t base = strlen(root) + strlen(kind->folder);
@@ -158,7 +159,7 @@ static void read_groups(const char *root, const struct group_kind *kind, const c
     }
 }
 
-void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_memory *ret_memory)
+void spw_driver_host_memory_below(const char *root, struct spw_host_memory *ret_memory)
 {
     SPW_UNCANCELLED;
     static const struct group_kind unified = {"/sys/fs/cgroup", "memory.max", "memory.current",
@@ -197,12 +198,7 @@ void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_mem
     }
 }
 
-void spw_migrate_host_memory(struct spw_migrate_host_memory *ret_memory)
-{
-    spw_migrate_host_memory_below("", ret_memory);
-}
-
-uint64_t spw_migrate_host_memory_share(const struct spw_migrate_host_memory *memory)
+uint64_t spw_driver_host_memory_share(const struct spw_host_memory *memory)
 {
     uint64_t left = memory->available;
 
@@ -219,17 +215,28 @@ static uint64_t above_floor(uint64_t available, uint64_t total)
     return subtract(available, floor);
 }
 
-uint64_t spw_migrate_host_memory_room(const struct spw_migrate_host_memory *memory)
+enum spw_host_bound spw_driver_host_memory_bound(const struct spw_host_memory *memory)
 {
-    uint64_t room = memory->total != 0 ? above_floor(memory->available, memory->total) : UINT64_MAX;
-    uint64_t group =
-        memory->limited ? above_floor(memory->group_leaves, memory->group_limit) : UINT64_MAX;
-
-    return group < room ? group : room;
+    return memory->limited && memory->group_leaves < memory->available ? SPW_HOST_BOUND_GROUP
+                                                                       : SPW_HOST_BOUND_MACHINE;
 }
 
-uint64_t spw_migrate_host_memory_one(const struct spw_migrate_host_memory *memory, uint64_t held,
-                                     uint64_t reserve)
+struct spw_host_limit spw_driver_host_memory_room(const struct spw_host_memory *memory)
+{
+    struct spw_host_limit room = {.bytes = UINT64_MAX, .bound = SPW_HOST_BOUND_MACHINE};
+    struct spw_host_limit group = {.bytes = UINT64_MAX, .bound = SPW_HOST_BOUND_GROUP};
+
+    if (memory->total != 0) {
+        room.bytes = above_floor(memory->available, memory->total);
+    }
+    if (memory->limited) {
+        group.bytes = above_floor(memory->group_leaves, memory->group_limit);
+    }
+    return spw_host_limit_least(room, group);
+}
+
+uint64_t spw_driver_host_memory_one(const struct spw_host_memory *memory, uint64_t held,
+                                    uint64_t reserve)
 {
     uint64_t room = memory->total != 0 ? subtract(memory->available, reserve) : UINT64_MAX;
     uint64_t group, floor;
@@ -244,7 +251,7 @@ uint64_t spw_migrate_host_memory_one(const struct spw_migrate_host_memory *memor
     return group < room ? group : room;
 }
 
-int spw_migrate_host_memory_gpus(const char *root)
+int spw_driver_host_memory_gpus(const char *root)
 {
     char path[PATH_BYTES];
     const struct dirent *entry;
@@ -260,4 +267,28 @@ int spw_migrate_host_memory_gpus(const char *root)
         closedir(listing);
     }
     return count;
+}
+
+/* ---- the machine of the devices ---- */
+
+void spw_driver_host_memory(bool simulated, struct spw_host_memory *ret_memory)
+{
+    const char *root = spw_driver_host_root(simulated);
+    struct spw_option_value option;
+    uint64_t bytes;
+
+    spw_driver_host_memory_below(root != NULL ? root : "", ret_memory);
+    if (root == NULL) {
+        option = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);
+        bytes = spw_option_bytes(&option, ret_memory->total);
+        *ret_memory = (struct spw_host_memory){.total = bytes, .available = bytes};
+    }
+}
+
+uint64_t spw_driver_host_gpus(bool simulated)
+{
+    const char *root = spw_driver_host_root(simulated);
+
+    return root == NULL ? spw_option_get(SPW_OPT_SPILLWAY_SIM_DEVICES, NULL, 0).bytes
+                        : (uint64_t)spw_driver_host_memory_gpus(root);
 }
