@@ -33,3 +33,24 @@ static inline uint64_t spw_hash_bytes(const void *bytes, size_t length)
     memcpy(&word, at, length);
     return spw_hash_mix(hash, word);
 }
+
+/* Returns the hash of a large block, several times as fast as spw_hash_bytes: four hashes side by
+ * side do not wait for each other. */
+static inline uint64_t spw_hash_large(const void *bytes, size_t length)
+{
+    enum { SIDES = 4, STEP = SIDES * sizeof(uint64_t) };
+    const unsigned char *at = bytes;
+    uint64_t sides[SIDES] = {0, 1, 2, 3}, words[SIDES], hash;
+
+    for (; length >= STEP; length -= STEP, at += STEP) {
+        memcpy(words, at, STEP);
+        for (int i = 0; i < SIDES; i++) {
+            sides[i] = spw_hash_mix(sides[i], words[i]);
+        }
+    }
+    hash = spw_hash_bytes(at, length);
+    for (int i = 0; i < SIDES; i++) {
+        hash = spw_hash_mix(hash, sides[i]);
+    }
+    return hash;
+}

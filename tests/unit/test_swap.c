@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
@@ -20,12 +21,39 @@ enum { DEVICE = 16, HOST = 32, SHARED = 3 * GRANULE / 2, EACH = 3 * GRANULE };
 /* In the place of the system's: writes are interrupted, then cut short, or write nothing for some
  * time. */
 static int interrupted, short_writes, empty_writes;
+static int writes_until_full = -1; /* then the disk is full */
+static int odd_writes;             /* fail for want of alignment, past the page cache */
+
+/* The disk: does it reserve room? */
+static int reserve_error;
+static int reservations;
+
+int fallocate(int fd, int mode, off_t offset, off_t bytes)
+{
+    reservations++;
+    errno = reserve_error;
+    return reserve_error != 0 ? -1 : (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+}
+
+static bool is_direct(int fd)
+{
+    return (fcntl(fd, F_GETFL) & O_DIRECT) != 0;
+}
 
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 {
     if (interrupted > 0) {
         interrupted--;
         errno = EINTR;
+        return -1;
+    }
+    if (odd_writes > 0 && is_direct(fd)) {
+        odd_writes--;
+        errno = EINVAL;
+        return -1;
+    }
+    if (writes_until_full >= 0 && writes_until_full-- == 0) {
+        errno = ENOSPC;
         return -1;
     }
     if (empty_writes > 0) {
@@ -39,7 +67,8 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
     return syscall(SYS_pwrite64, fd, from, bytes, offset);
 }
 
-static char folder[] = "/tmp/spillway-test-XXXXXX";
+/* In memory: the tests write some GiB. */
+static char folder[] = "/dev/shm/spillway-test-XXXXXX";
 
 /* Two blocks of whole granules, two that share a granule, and one on the host. */
 struct fixture {
@@ -390,30 +419,45 @@ static void test_two_refusals(void **state)
 
 /* ---- the file ---- */
 
+/* The file, opened again with the page cache, so that single bytes can be read and written. */
+static int cached(const struct fixture *f)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", f->file.fd);
+    fd = openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
 static void test_a_changed_file(void **state)
 {
     struct spw_swap_result result;
     unsigned char byte, other;
     struct fixture f;
+    int fd;
 
     open_fixture(&f);
+    fd = cached(&f);
     for (off_t at = 0; at < 12 * GRANULE; at += 5 * GRANULE - 1) {
         off_t place = (off_t)f.file.end + at;
 
         (void)swap_out(&f);
-        assert_int_equal(pread(f.file.fd, &byte, 1, place), 1);
+        assert_int_equal(pread(fd, &byte, 1, place), 1);
         other = byte ^ 0x10;
-        assert_int_equal(pwrite(f.file.fd, &other, 1, place), 1);
+        assert_int_equal(pwrite(fd, &other, 1, place), 1);
         result = swap_in(&f, false);
         assert_int_equal(result.error, EBADMSG);
         assert_true(result.bytes > 0 && result.left > 0);
         result = swap_in(&f, false);
         assert_int_equal(result.error, EBADMSG);
         assert_int_equal(result.bytes, 0);
-        assert_int_equal(pwrite(f.file.fd, &byte, 1, place), 1);
+        assert_int_equal(pwrite(fd, &byte, 1, place), 1);
         assert_int_equal(swap_in(&f, false).left, 0);
         expect_content(&f);
     }
+    assert_int_equal(close(fd), 0);
     close_fixture(&f);
 }
 
@@ -451,6 +495,68 @@ static void test_a_full_file(void **state)
     assert_int_equal(swap_in(&f, false).left, 0);
     expect_content(&f);
     close_fixture(&f);
+}
+
+/* A disk that could not reserve room fills up: what it does not take stays in place, and nothing is
+ * written behind the rest. */
+static void test_a_full_disk(void **state)
+{
+    static const int errors[] = {ENOSPC, EOPNOTSUPP, EINTR};
+    struct spw_swap_result result;
+    struct fixture f;
+
+    for (int i = 0; i < 3; i++) {
+        open_fixture(&f);
+        reserve_error = errors[i];
+        writes_until_full = 1 + i;
+        result = swap_out(&f);
+        reserve_error = 0;
+        writes_until_full = -1;
+        assert_int_equal(result.error, ENOSPC);
+        assert_true(result.bytes < 12 * GRANULE);
+        assert_int_equal(f.file.end, result.bytes);
+        assert_int_equal(lseek(f.file.fd, 0, SEEK_END), result.bytes);
+        assert_int_equal(swap_in(&f, false).left, 0);
+        expect_content(&f);
+        close_fixture(&f);
+    }
+}
+
+/* Room is reserved once, for all that goes out. */
+static void test_reserved_room(void **state)
+{
+    struct stat status;
+    struct fixture f;
+
+    open_fixture(&f);
+    reservations = 0;
+    assert_int_equal(swap_out(&f).bytes, 12 * GRANULE);
+    assert_int_equal(reservations, 1);
+    assert_int_equal(fstat(f.file.fd, &status), 0);
+    assert_int_equal(status.st_size, 12 * GRANULE);
+    assert_int_equal(swap_out(&f).bytes, 0);
+    assert_int_equal(reservations, 1); /* nothing goes out */
+    assert_int_equal(swap_in(&f, false).left, 0);
+    close_fixture(&f);
+}
+
+/* The file is used past the page cache, unless its device wants another alignment. */
+static void test_page_cache(void **state)
+{
+    struct fixture f;
+
+    for (int odd = 0; odd < 2; odd++) {
+        open_pool(&f);
+        assert_int_equal(spw_migrate_swap_file_open("/tmp", &f.file), 0);
+        assert_int_equal(is_direct(f.file.fd), f.file.direct);
+        odd_writes = odd && f.file.direct ? 1 : 0;
+        assert_int_equal(swap_out(&f).bytes, 12 * GRANULE);
+        assert_int_equal(odd_writes, 0);
+        assert_true(!odd || !is_direct(f.file.fd));
+        assert_int_equal(swap_in(&f, false).left, 0);
+        expect_content(&f);
+        close_fixture(&f);
+    }
 }
 
 /* A write that is interrupted is made again, and one that is cut short goes on. */
@@ -623,6 +729,9 @@ int main(void)
         cmocka_unit_test(test_a_changed_file),
         cmocka_unit_test(test_a_file_that_is_too_short),
         cmocka_unit_test(test_a_full_file),
+        cmocka_unit_test(test_a_full_disk),
+        cmocka_unit_test(test_reserved_room),
+        cmocka_unit_test(test_page_cache),
         cmocka_unit_test(test_interrupted_writes),
         cmocka_unit_test(test_empty_writes),
         cmocka_unit_test(test_file_without_a_name),

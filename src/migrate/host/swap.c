@@ -36,6 +36,19 @@ static int save(struct spw_pool *pool, struct spw_swap_file *file, struct spw_sw
     return error;
 }
 
+/* The bytes that spw_migrate_swap_out would write. */
+static uint64_t bytes_to_save(struct spw_pool *pool)
+{
+    struct spw_swap_chunk chunk;
+    uint64_t at = 0, bytes = 0;
+
+    while (spw_pool_swap_find(pool, at, &chunk)) {
+        at = chunk.address + chunk.bytes;
+        bytes += chunk.bytes;
+    }
+    return bytes;
+}
+
 struct spw_swap_result spw_migrate_swap_out(struct spw_swap *swap, struct spw_pool *pool,
                                             struct spw_swap_file *file)
 {
@@ -43,6 +56,7 @@ struct spw_swap_result spw_migrate_swap_out(struct spw_swap *swap, struct spw_po
     struct spw_swapped out = {0};
     uint64_t at = 0;
 
+    spw_migrate_swap_file_reserve(file, bytes_to_save(pool));
     while (result.error == 0 && spw_pool_swap_find(pool, at, &out.chunk)) {
         at = out.chunk.address + out.chunk.bytes;
         out.offset = file->end;
