@@ -20,7 +20,7 @@ static size_t offset_of(const struct spw_torch_row *row, enum spw_torch_figure f
     }
 }
 
-static void raise_peak(int device, enum spw_torch_figure figure, int kind)
+static inline void raise_peak(int device, enum spw_torch_figure figure, int kind)
 {
     struct spw_torch_stat *stat = &devices[device].own[figure][kind];
     int64_t sum = stat->current + devices[device].native[figure][kind];
@@ -28,40 +28,66 @@ static void raise_peak(int device, enum spw_torch_figure figure, int kind)
     stat->peak = sum > stat->peak ? sum : stat->peak;
 }
 
-static void shift(int device, enum spw_torch_figure figure, int kind, int64_t by)
-{
-    struct spw_torch_stat *stat = &devices[device].own[figure][kind];
+/* One tensor in the figures, in their order. */
+struct change {
+    int64_t by[SPW_TORCH_FIGURES];
+    int kind;
+};
 
-    stat->current += by;
-    if (by > 0) {
-        stat->allocated += by;
+static inline struct change change_of(uint64_t bytes, uint64_t asked)
+{
+    return (struct change){.by = {1, (int64_t)bytes, (int64_t)asked, 1, (int64_t)bytes},
+                           .kind =
+                               bytes <= SPW_TORCH_SMALL_MOST ? SPW_TORCH_SMALL : SPW_TORCH_LARGE};
+}
+
+/* Every allocation runs through the next two functions. They are inlined with constant bounds, so
+ * that the loops have no counter. */
+static inline void count_up(int device, int kind, const struct change *change)
+{
+#pragma GCC unroll 8
+    for (int figure = 0; figure < SPW_TORCH_FIGURES; figure++) {
+        struct spw_torch_stat *stat = &devices[device].own[figure][kind];
+
+        stat->current += change->by[figure];
+        stat->allocated += change->by[figure];
         raise_peak(device, figure, kind);
-    } else {
-        stat->freed -= by;
     }
 }
 
-static void shift_all(int device, enum spw_torch_figure figure, uint64_t bytes, int64_t by)
+static inline void count_down(int device, int kind, const struct change *change, int first, int end)
 {
-    shift(device, figure, SPW_TORCH_ALL, by);
-    shift(device, figure, bytes <= SPW_TORCH_SMALL_MOST ? SPW_TORCH_SMALL : SPW_TORCH_LARGE, by);
+#pragma GCC unroll 8
+    for (int figure = first; figure < end; figure++) {
+        struct spw_torch_stat *stat = &devices[device].own[figure][kind];
+
+        stat->current -= change->by[figure];
+        stat->freed += change->by[figure];
+    }
 }
 
-void spw_torch_figures_count(int device, int sign, uint64_t bytes, uint64_t asked, bool active)
+void spw_torch_figures_new(int device, uint64_t bytes, uint64_t asked)
 {
-    shift_all(device, SPW_TORCH_ALLOCATION, bytes, sign);
-    shift_all(device, SPW_TORCH_ALLOCATED_BYTES, bytes, sign * (int64_t)bytes);
-    shift_all(device, SPW_TORCH_REQUESTED_BYTES, bytes, sign * (int64_t)asked);
-    if (active) {
-        shift_all(device, SPW_TORCH_ACTIVE, bytes, sign);
-        shift_all(device, SPW_TORCH_ACTIVE_BYTES, bytes, sign * (int64_t)bytes);
-    }
+    const struct change change = change_of(bytes, asked);
+
+    count_up(device, SPW_TORCH_ALL, &change);
+    count_up(device, change.kind, &change);
+}
+
+void spw_torch_figures_freed(int device, uint64_t bytes, uint64_t asked)
+{
+    const struct change change = change_of(bytes, asked);
+
+    count_down(device, SPW_TORCH_ALL, &change, 0, SPW_TORCH_ACTIVE);
+    count_down(device, change.kind, &change, 0, SPW_TORCH_ACTIVE);
 }
 
 void spw_torch_figures_inactive(int device, uint64_t bytes)
 {
-    shift_all(device, SPW_TORCH_ACTIVE, bytes, -1);
-    shift_all(device, SPW_TORCH_ACTIVE_BYTES, bytes, -(int64_t)bytes);
+    const struct change change = change_of(bytes, 0);
+
+    count_down(device, SPW_TORCH_ALL, &change, SPW_TORCH_ACTIVE, SPW_TORCH_FIGURES);
+    count_down(device, change.kind, &change, SPW_TORCH_ACTIVE, SPW_TORCH_FIGURES);
 }
 
 static int64_t of_both(int device, enum spw_torch_figure figure)

@@ -7,10 +7,10 @@
 #include "torch/abi.h"
 #include "torch/state.h"
 
-/* The first counts a tensor that was allocated (`sign` 1) or freed (-1). The tensor has `bytes`,
- * and the program asked for `asked` of them. If a tensor is freed while another stream uses it, its
- * memory stays active until the second function is called. */
-void spw_torch_figures_count(int device, int sign, uint64_t bytes, uint64_t asked, bool active);
+/* Count a tensor of `bytes`; the program asked for `asked` of them. The memory of a freed tensor
+ * stays active until the third function is called: at once, or when no other stream uses it. */
+void spw_torch_figures_new(int device, uint64_t bytes, uint64_t asked);
+void spw_torch_figures_freed(int device, uint64_t bytes, uint64_t asked);
 void spw_torch_figures_inactive(int device, uint64_t bytes);
 
 /* Returns the bytes of all allocated tensors, including those of the native allocator. */

@@ -31,13 +31,14 @@ struct spw_torch_tensors {
     _Atomic int settling; /* number of threads that settle held records */
 };
 
-/* The figures that both the pool and the native allocator have. */
+/* The figures that both the pool and the native allocator have. The last ones, from ACTIVE on,
+ * count freed memory until no stream uses it. */
 enum spw_torch_figure {
     SPW_TORCH_ALLOCATION,
-    SPW_TORCH_ACTIVE,
     SPW_TORCH_ALLOCATED_BYTES,
-    SPW_TORCH_ACTIVE_BYTES,
     SPW_TORCH_REQUESTED_BYTES,
+    SPW_TORCH_ACTIVE,
+    SPW_TORCH_ACTIVE_BYTES,
     SPW_TORCH_FIGURES
 };
 

@@ -71,7 +71,7 @@ static bool add(const struct spw_torch_tensor *tensor)
         end_record(record);
         return false;
     }
-    spw_torch_figures_count(tensor->device, 1, tensor->bytes, tensor->asked, /* active */ true);
+    spw_torch_figures_new(tensor->device, tensor->bytes, tensor->asked);
     return true;
 }
 
@@ -311,8 +311,9 @@ bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tenso
     held = record->uses != NULL;
     everywhere = record->everywhere;
     *ret_tensor = record->tensor;
-    spw_torch_figures_count(ret_tensor->device, -1, ret_tensor->bytes, ret_tensor->asked, !held);
+    spw_torch_figures_freed(ret_tensor->device, ret_tensor->bytes, ret_tensor->asked);
     if (!held) {
+        spw_torch_figures_inactive(ret_tensor->device, ret_tensor->bytes);
         end_record(record);
     }
     spw_unlock(&spw_locks.tensors);

@@ -70,9 +70,9 @@ static void check(const struct spw_torch_stat *stat, int64_t current, int64_t pe
  */
 static void test_tensors(void **state)
 {
-    spw_torch_figures_count(DEVICE, 1, KIB, 1000, true);
-    spw_torch_figures_count(DEVICE, 1, 4 * MIB, 4 * MIB - 1, true);
-    spw_torch_figures_count(DEVICE, -1, 4 * MIB, 4 * MIB - 1, false);
+    spw_torch_figures_new(DEVICE, KIB, 1000);
+    spw_torch_figures_new(DEVICE, 4 * MIB, 4 * MIB - 1);
+    spw_torch_figures_freed(DEVICE, 4 * MIB, 4 * MIB - 1);
     spw_torch_figures_add(row, DEVICE, figures);
     check(&STAT(allocation)[SPW_TORCH_ALL], 1, 2, 2, 1);
     check(&STAT(allocation)[SPW_TORCH_SMALL], 1, 1, 1, 0);
