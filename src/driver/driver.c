@@ -120,8 +120,8 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
     memcpy(&driver->simulated, &address, sizeof(address));
     address = spw_driver_dl_symbol(library, "spillway_sim_payload");
     memcpy(&driver->simulated_payload, &address, sizeof(address));
-    address = spw_driver_dl_symbol(library, "spillway_sim_block");
-    memcpy(&driver->simulated_block, &address, sizeof(address));
+    address = spw_driver_dl_symbol(library, "spillway_sim_blocks");
+    memcpy(&driver->simulated_blocks, &address, sizeof(address));
     address = spw_driver_dl_symbol(library, "spillway_sim_one_memory");
     memcpy(&driver->simulated_one_memory, &address, sizeof(address));
 }

@@ -58,12 +58,14 @@ struct spw_driver {
     /* Functions of the simulated GPU; NULL on a real one. The first returns the simulator's
      * version. The second returns the bytes of memory content that the simulator stores;
      * *ret_dropped is the number of bytes that it dropped (sim/driver/memory/payload.h). The third
-     * reports a block of the program, or with 0 bytes the end of a block, if no call of the runtime
-     * reports it (sim/driver/memory/program_block.h). The fourth reads the memory that a device
-     * shares with the host (sim/driver/core/control.h). */
+     * tells the simulator how to get reports of the program's blocks that no call of the runtime
+     * reports, and the fourth reads the memory that a device shares with the host
+     * (sim/driver/core/control.h). */
     int (*simulated)(void);
     unsigned long long (*simulated_payload)(unsigned long long *ret_dropped);
-    void (*simulated_block)(unsigned long long address, unsigned long long bytes);
+    void (*simulated_blocks)(const _Atomic uint64_t *count,
+                             void (*hand_over)(void (*take)(unsigned long long address,
+                                                            unsigned long long bytes)));
     unsigned long long (*simulated_one_memory)(int ordinal, unsigned long long *ret_available);
     /* Number of stream captures in progress. During captures, spillway's own calls use the relaxed
      * capture mode. */

@@ -19,17 +19,6 @@ static enum spw_err result_of(enum spw_serve_outcome outcome)
     }
 }
 
-/* Reports a block to the simulator, as the runtime would. With 0 bytes, reports that the block is
- * freed. */
-static void tell_simulator(uint64_t address, uint64_t bytes)
-{
-    const struct spw_driver *driver = spw_process_driver();
-
-    if (driver->simulated_block != NULL) {
-        driver->simulated_block(address, bytes);
-    }
-}
-
 static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret_address,
                           struct spw_serve_order *ret_order)
 {
@@ -51,7 +40,6 @@ static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret
     err = result_of(spw_serve_take(&call, &address));
     if (SPW_LIKELY(err == SPW_OK)) {
         *ret_address = address;
-        tell_simulator(address, request->bytes);
     }
     return err;
 }
@@ -111,7 +99,6 @@ void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint
     struct spw_pool *pool = enter(device);
 
     if (pool != NULL) {
-        tell_simulator(address, 0);
         (void)spw_serve_free_block(
             &(struct spw_call){.device = spw_device_at(device),
                                .pool = pool,

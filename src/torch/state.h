@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,14 @@ struct spw_torch_tensors {
     struct spw_torch_record *held;
     _Atomic size_t held_count;
     _Atomic int settling; /* number of threads that settle held records */
+};
+
+/* Reports that the simulated GPU has not taken yet. Guarded by spw_locks.tensors. */
+struct spw_torch_reports {
+    struct spw_torch_report *list; /* see reports.c */
+    size_t capacity;
+    _Atomic uint64_t count;
+    bool wanted; /* the GPU is simulated; written once, before the functions are put in place */
 };
 
 /* The figures that both the pool and the native allocator have. The last ones, from ACTIVE on,
@@ -68,6 +77,7 @@ struct spw_torch {
     struct spw_torch_copy copy;
     _Alignas(64) struct spw_torch_tensors tensors; /* on cache lines of their own, because each
                                                       request changes them */
+    struct spw_torch_reports reports;
     struct spw_torch_device devices[SPW_DEVICES_MAX];
 };
 

@@ -6,6 +6,7 @@
 #include "system/backoff.h"
 #include "system/lock.h"
 #include "torch/figures.h"
+#include "torch/reports.h"
 #include "torch/state.h"
 
 #include <stdlib.h>
@@ -72,6 +73,7 @@ static bool add(const struct spw_torch_tensor *tensor)
         return false;
     }
     spw_torch_figures_new(tensor->device, tensor->bytes, tensor->asked);
+    spw_torch_reports_add(tensor->address, tensor->asked);
     return true;
 }
 
@@ -82,6 +84,7 @@ bool spw_torch_tensors_add(const struct spw_torch_tensor *tensor)
     spw_lock(&spw_locks.tensors);
     added = add(tensor);
     spw_unlock(&spw_locks.tensors);
+    spw_torch_reports_limit();
     return added;
 }
 
@@ -283,6 +286,9 @@ bool spw_torch_tensors_settle(bool wait)
             continue;
         }
         atomic_fetch_sub_explicit(&tensors->held_count, 1, memory_order_relaxed);
+        spw_lock(&spw_locks.tensors);
+        spw_torch_reports_add(record->tensor.address, 0);
+        spw_unlock(&spw_locks.tensors);
         give_back(&record->tensor, record->everywhere);
         spw_lock(&spw_locks.tensors);
         spw_torch_figures_inactive(record->tensor.device, record->tensor.bytes);
@@ -314,9 +320,11 @@ bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tenso
     spw_torch_figures_freed(ret_tensor->device, ret_tensor->bytes, ret_tensor->asked);
     if (!held) {
         spw_torch_figures_inactive(ret_tensor->device, ret_tensor->bytes);
+        spw_torch_reports_add(address, 0);
         end_record(record);
     }
     spw_unlock(&spw_locks.tensors);
+    spw_torch_reports_limit();
     if (SPW_LIKELY(!held)) {
         give_back(ret_tensor, everywhere);
         return true;

@@ -4,6 +4,7 @@
 #include "setup/mode.h"
 #include "torch/functions.h"
 #include "torch/place.h"
+#include "torch/reports.h"
 #include "torch/state.h"
 
 #include <stdio.h>
@@ -32,6 +33,7 @@ static bool in_segments(void)
 static void put_in_place(const struct spw_torch_library *library, bool tensors)
 {
     spw_torch.library = *library;
+    spw_torch_reports_begin();
     spw_torch_functions_fill(spw_torch_place_copy(&spw_torch.library), tensors);
     spw_torch_place_put(&spw_torch.library);
 }

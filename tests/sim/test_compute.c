@@ -368,6 +368,15 @@ static CUdeviceptr map_chunks(CUmemGenericAllocationHandle *handles)
     return address;
 }
 
+static _Atomic uint64_t reports;
+static CUdeviceptr reported;
+
+static void hand_over(void (*take)(unsigned long long address, unsigned long long bytes))
+{
+    take(reported, 512);
+    reports = 0;
+}
+
 /* What a kernel that is not computed may have written is known no more: what was known from before
  * without a gap, in chunks behind too; what follows soon behind a gap; and exactly the rest of the
  * block, if that is known. */
@@ -402,6 +411,24 @@ static void test_what_is_lost(void **state)
     OK(cuCtxSynchronize());
     assert_int_equal(spillway_sim_known(address + 4095, 1), 0);
     assert_int_equal(spillway_sim_known(address + 4096, 1), 1);
+    spillway_sim_block(address, 0);
+
+    OK(cuMemsetD8(address, 1, CHUNK));
+    spillway_sim_blocks(&reports, hand_over);
+    reported = address;
+    reports = 1;
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(reports, 0);
+    assert_int_equal(spillway_sim_known(address + 511, 1), 0);
+    assert_int_equal(spillway_sim_known(address + 512, 1), 1);
+    /* An earlier report is taken before the next one, which is of the same memory. */
+    reports = 1;
+    spillway_sim_block(address, 4096);
+    OK(cuMemsetD8(address, 1, CHUNK));
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(spillway_sim_known(address + 4095, 1), 0);
     spillway_sim_block(address, 0);
 
     OK(cuMemUnmap(address, CHUNK));

@@ -5,6 +5,8 @@
  * before cuInit. */
 #pragma once
 
+#include <stdint.h>
+
 /* Returns the version of this interface. A driver that exports this function is the simulated
  * one. */
 int spillway_sim_version(void);
@@ -18,6 +20,14 @@ int spillway_sim_has_time(void);
 /* The simulated runtime calls this function to report that the program has allocated a block of
  * `bytes` bytes at `address`. 0 bytes mean that the block was freed. */
 void spillway_sim_block(unsigned long long address, unsigned long long bytes);
+
+/* Names another source of such reports, and takes the reports that it has. While *count is not 0,
+ * the simulator calls `hand_over` before it looks for a block. `hand_over` calls `take` for each
+ * report, in their order, and sets *count to 0. The simulator's lock is held, so `hand_over` must
+ * not call the driver, and must not wait for a thread that calls the driver. */
+void spillway_sim_blocks(const _Atomic uint64_t *count,
+                         void (*hand_over)(void (*take)(unsigned long long address,
+                                                        unsigned long long bytes)));
 
 /* Number of calls so far of the function with that exported name; 0 for an unknown name. */
 unsigned long long spillway_sim_calls(const char *name);

@@ -1,5 +1,5 @@
 /* Blocks that the program got from cudaMalloc() and similar functions, as reported by the simulated
- * runtime. If a pool in front of the driver divides chunks into blocks, the driver itself knows
+ * runtime, or from an allocator of its own, as reported by spillway (core/control.h). If a pool in front of the driver divides chunks into blocks, the driver itself knows
  * only the chunks.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
