@@ -1,6 +1,6 @@
-/* Blocks that the program got from cudaMalloc() and similar functions, as reported by the simulated
- * runtime, or from an allocator of its own, as reported by spillway (core/control.h). If a pool in front of the driver divides chunks into blocks, the driver itself knows
- * only the chunks.
+/* Blocks that the program got from cudaMalloc() and similar functions, as the simulated runtime
+ * reports them, or from PyTorch's allocator with spillway inside, as spillway reports them. If a
+ * pool in front of the driver divides chunks into blocks, the driver itself knows only the chunks.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
