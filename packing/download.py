@@ -120,8 +120,16 @@ class Apt:
 
 # ---- PyPI ----
 
-def pip_into(folder, *requirements, needs=False):
-    """Unpacks wheels in a folder; with `needs` also those of all that they depend on."""
-    run(sys.executable, "-m", "pip", "install", "--disable-pip-version-check",
-        "--root-user-action=ignore", "--retries", "1", "--only-binary", ":all:", "--no-compile",
-        *([] if needs else ["--no-deps"]), "--target", folder, *requirements)
+PINS = pathlib.Path(__file__).resolve().parent / "pins"  # scripts/pins writes them
+
+
+def pinned(name):
+    """How pip installs an environment: from the archives that scripts/pins found alone."""
+    return ("install", "--disable-pip-version-check", "--only-binary", ":all:", "--require-hashes",
+            "--requirement", PINS / f"{name}.txt")
+
+
+def pip_into(folder, name):
+    """Unpacks the wheels of an environment in a folder."""
+    run(sys.executable, "-m", "pip", *pinned(name), "--root-user-action=ignore", "--retries", "1",
+        "--no-compile", "--target", folder)

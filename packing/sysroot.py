@@ -34,18 +34,21 @@ HEADERS = ("libcjson-dev",)
 # Where the suites go when they leave the mirrors.
 RETIRED = {"bullseye": "http://archive.debian.org/debian",
            "bullseye-security": "http://archive.debian.org/debian-security"}
-REQUIREMENTS = {TOOLS: ("wheel==0.45.1", "auditwheel==6.8.2", "twine==7.0.0", "uv==0.13.9"),
-                JUPYTER: ("nbclient==0.11.0", "ipykernel==7.4.0")}
+ENVIRONMENTS = {TOOLS: "wheel-tools", JUPYTER: "wheel-jupyter"}  # of scripts/pins
 
 
-def has(folder, names):
-    """Whether the folder holds these packages, as its list says."""
+def pins(name):
+    return (download.PINS / f"{name}.txt").read_text()
+
+
+def has(folder, name):
+    """Whether the folder holds the packages of an environment, as its list says."""
     listed = folder / LIST
-    return listed.exists() and listed.read_text().split() == list(names)
+    return listed.exists() and listed.read_text() == pins(name)
 
 
 def is_there():
-    return ROOT.is_dir() and all(has(folder, names) for folder, names in REQUIREMENTS.items())
+    return ROOT.is_dir() and all(has(folder, name) for folder, name in ENVIRONMENTS.items())
 
 
 def why_not():
@@ -93,9 +96,9 @@ def fetch_root(root):
         (root / name).mkdir(exist_ok=True)
 
 
-def fetch_packages(folder, names):
-    download.pip_into(folder, *names, needs=True)
-    (folder / LIST).write_text("\n".join(names) + "\n")
+def fetch_packages(folder, name):
+    download.pip_into(folder, name)
+    (folder / LIST).write_text(pins(name))
 
 
 def fetch_all():
@@ -104,9 +107,9 @@ def fetch_all():
         print("fetching Debian 11, and what tries a wheel, into .wheel/")
     if not ROOT.is_dir():
         download.into(ROOT, fetch_root)
-    for target, names in REQUIREMENTS.items():
-        if not has(target, names):
-            download.into(target, lambda folder, names=names: fetch_packages(folder, names))
+    for target, name in ENVIRONMENTS.items():
+        if not has(target, name):
+            download.into(target, lambda folder, name=name: fetch_packages(folder, name))
 
 
 def main():

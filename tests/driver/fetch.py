@@ -17,7 +17,7 @@ import tempfile
 import libraries
 
 sys.path.insert(0, str(libraries.SOURCE / "packing"))
-from download import Apt, Missing, into, need_debian, pip_into, run, source  # noqa: E402
+from download import Apt, Missing, into, need_debian, pinned, pip_into, run, source  # noqa: E402
 
 
 # ---- Debian's packages ----
@@ -66,25 +66,24 @@ def fetch_drivers(missing):
 
 # ---- PyPI's packages ----
 
-def fetch_runtime(requirement, folder):
+def fetch_runtime(version, folder):
     """Gets the libraries of a runtime's wheel into the new folder `folder`."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        pip_into(name, requirement)
+        pip_into(name, f"driver-cudart-{version}")
         for path in pathlib.Path(name).rglob("nvidia/*/lib/lib*"):
             shutil.move(path, folder / path.name)
 
 
 def fetch_runtimes():
-    for version, requirement in libraries.RUNTIMES.items():
+    for version in libraries.RUNTIMES:
         if version not in libraries.runtimes():
             into(libraries.runtime_folder(version),
-                 lambda folder, what=requirement: fetch_runtime(what, folder))
+                 lambda folder, version=version: fetch_runtime(version, folder))
 
 
 def fetch_torch(folder):
     run(sys.executable, "-m", "venv", "--clear", folder)
-    run(libraries.TORCH_PYTHON, "-m", "pip", "install", "--disable-pip-version-check",
-        "--no-cache-dir", "--only-binary", ":all:", libraries.TORCH)
+    run(libraries.TORCH_PYTHON, "-m", "pip", *pinned("driver-torch"), "--no-cache-dir")
     (folder / "complete").touch()
 
 

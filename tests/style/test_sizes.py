@@ -39,7 +39,7 @@ def functions():
 def wide(path):
     """Prose with tables, data, and the generated manual page may have longer lines."""
     return path.suffix in (".md", ".1") or path.parts[0] == "docs" or \
-        not {"results", "data"}.isdisjoint(path.parts) or path.name == "equivalents.json"
+        not {"results", "data", "pins"}.isdisjoint(path.parts) or path.name == "equivalents.json"
 
 
 class Sizes(unittest.TestCase):

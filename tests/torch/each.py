@@ -1,19 +1,14 @@
 #!/usr/bin/env python3
 """One wheel of each minor version of PyTorch, for docs/dev/results/pytorch-features.md.
 
-    each.py                      prints "MINOR WHEEL CPYTHON..." for each: the newest of its wheels,
-                                 and the versions of CPython to install it with, best first
-    each.py PYTHON               prints what the torch of that interpreter needs beside itself, as
-                                 requirements of pip
+As a command: prints "MINOR WHEEL CPYTHON..." for each, which is the newest of its wheels, and the
+versions of CPython to install it with, best first.
 
 They are installed in .venv-each/MINOR/ by `scripts/setup --torch-each`, from PyPI. What the
 simulated GPU has itself is left out.
 """
-import json
 import pathlib
 import re
-import subprocess
-import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / ".venv-each"
 
@@ -35,46 +30,16 @@ WHEELS = {
 SIMULATED = {"cublas", "cuda-runtime", "cudart", "cudnn", "cufft", "cusolver", "cusparse", "nccl",
              "nvjitlink", "cccl"}
 
-ASK = """
-import importlib.metadata, json
-print(json.dumps(importlib.metadata.requires("torch")))
-"""
-
-
 def interpreter(minor):
     return FOLDER / minor / "bin/python"
 
 
-def library(name):
-    """nvidia-cublas-cu12 -> cublas"""
-    return re.sub(r"-cu\d+$", "", name.removeprefix("nvidia-"))
-
-
-def needs(requirements):
-    """The lines of a wheel's requirements without what is simulated."""
-    for line in requirements:
-        text, _, condition = (part.strip() for part in line.partition(";"))
-        if "extra ==" in condition:
-            continue
-        name = re.match(r"[\w.-]+", text)[0]
-        if name == "cuda-toolkit":
-            extras, version = re.search(r"\[(.*?)\](.*)", text).groups()
-            kept = [extra for extra in extras.split(",") if extra not in SIMULATED]
-            text = f"cuda-toolkit[{','.join(kept)}]{version}"
-        elif name.startswith("nvidia-") and library(name) in SIMULATED:
-            continue
-        yield f"{text}; {condition}" if condition else text
-
-
-def main(argv):
-    if not argv:
-        for minor, words in WHEELS.items():
-            print(minor, *words)
-        return 0
-    done = subprocess.run([argv[0], "-c", ASK], capture_output=True, text=True, check=True)
-    print("\n".join([*needs(json.loads(done.stdout)), "numpy"]))
-    return 0
+def is_simulated(name):
+    """True for a package such as nvidia-cublas-cu12."""
+    library = re.fullmatch(r"nvidia-(.+?)(-cu\d+)?", name)
+    return library is not None and library[1] in SIMULATED
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    for minor, words in WHEELS.items():
+        print(minor, *words)
