@@ -43,6 +43,7 @@ void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why,
     snprintf(stats->why, sizeof(stats->why), "%s", why);
     spw_stats_process_name(stats->process, sizeof(stats->process));
     stats->rank = spw_stats_rank();
+    stats->ranks = spw_stats_ranks();
     stats->device_count = device_count < SPW_DEVICES_MAX ? device_count : SPW_DEVICES_MAX;
     stats->summary = (uint8_t)summary;
     stats->of_rank = path != NULL && spw_stats_path_has(path, 'r');

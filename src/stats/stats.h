@@ -31,7 +31,7 @@
 #include "pool/accounts.h"
 #include "stats/output.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 16 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 17 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72, SPW_STATS_PART = 160 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
@@ -196,6 +196,7 @@ struct spw_stats {
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* names of the functions in driver_calls; ""
                                                          ends the list */
     int64_t rank;                                     /* rank in a distributed job; -1: none */
+    uint32_t ranks; /* number of the job's ranks; 0: not known */
     bool of_rank;   /* the name of the statistics file contains a rank: %r */
     bool simulated; /* the GPU is simulated */
     bool safe;      /* memory moves while the device rests: SPILLWAY_OVERLAP=safe */

@@ -16,7 +16,7 @@ import ctypes, os, sys
 cuda = ctypes.CDLL("libcuda.so.1")
 context, size = ctypes.c_void_p(), ctypes.c_size_t(32 << 20)
 cuda.cuInit(0)
-cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), int(os.environ.get("LOCAL_RANK", 0)))
 cuda.cuCtxSetCurrent(context)
 state, weights, activation = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
 once = int(os.environ.get("ONCE", 1))
@@ -194,12 +194,13 @@ class RunFit(harness.Case):
         policy.write_text('{"version": 1, "rules": []}')
         for options, text in (({"flags": ["--policy", policy]}, "a policy is given"),
                               ({"flags": ["--mode", "observe"]}, "policies have no effect"),
-                              ({"RANK": "1", "WORLD_SIZE": "2"}, "a rank of a job")):
+                              ({"RANK": "0", "WORLD_SIZE": "2"}, "a rank of a job")):
             with self.subTest(text):
                 status = 7 if "observe" in str(options) else 0
                 lines, _ = self.go(status=status, **options)
                 self.assertEqual([text in line for line in lines], [True], lines)
                 self.assertEqual(self.kept(), [])
+        self.assertEqual(self.go(RANK="1", WORLD_SIZE="2")[0], [])
 
     def test_several_processes(self):
         """The choice would be about one of them."""
@@ -209,9 +210,49 @@ class RunFit(harness.Case):
                     [COMMAND, "run", "--fit", "--", "sh", "-c", f"{sys.executable} train.py "
                      f"{between} {sys.executable} train.py; wait"], self.environment())
                 self.assertEqual(result.stdout, "done\ndone\n")
-                self.assertIn(BEGIN + "2 processes used a device, and it is for programs of one: "
-                              "nothing is chosen\n", result.stderr)
+                self.assertIn(BEGIN + "2 processes used a device, and they are not the ranks of a "
+                              "job, one each: nothing is chosen\n", result.stderr)
                 self.assertEqual(self.kept(), [])
+
+    def go_ranks(self, *variables, world=2):
+        """Runs ranks beside each other, each with these variables. Returns the lines about --fit,
+        and how many ranks spilled."""
+        ranks = [f"env RANK={i} LOCAL_RANK={i} WORLD_SIZE={world} {words} {sys.executable} train.py"
+                 for i, words in enumerate(variables)]
+        result = self.run_command([COMMAND, "run", "--fit", "--", "sh", "-c",
+                                   " & ".join(ranks) + "; wait"],
+                                  self.environment(SIM_DEVICES=str(len(ranks))))
+        self.assertEqual(result.stdout.split(), ["done"] * len(ranks))
+        return ([line for line in result.stderr.splitlines() if line.startswith(BEGIN)],
+                len(re.findall(r"device \d is full", result.stderr)))
+
+    def test_ranks(self):
+        """One choice for all ranks, and one line."""
+        lines, spilled = self.go_ranks("A=", "A=")
+        self.assertEqual(spilled, 2)
+        self.assertEqual(lines, [CHOSEN + "on each of 2 ranks, 20 MiB placed on the host; "
+                                 "predicted: a peak of 76 MiB in 80 MiB"])
+        (path,) = self.kept()
+        self.assertEqual(len(json.loads(path.read_text())["rules"]), 1)
+        lines, spilled = self.go_ranks("A=", "A=")
+        self.assertEqual(([line.startswith(APPLIED) for line in lines], spilled), ([True], 0))
+
+    def test_ranks_that_differ(self):
+        """All get the rules that each of them needs: here, those of the second rank."""
+        for variables in ("A=", "MORE=1"), ("MORE=1", "A="):
+            lines, spilled = self.go_ranks(*variables)
+            self.assertEqual(spilled, 2)
+            self.assertEqual(len(lines), 1)
+            self.assertTrue(lines[0].startswith(CHOSEN + "on each of 2 ranks, "), lines)
+            lines, spilled = self.go_ranks(*variables)
+            self.assertEqual(([line.startswith(APPLIED) for line in lines], spilled), ([True], 0))
+
+    def test_some_of_the_ranks(self):
+        """Others, on another machine, would run with other rules."""
+        lines, _ = self.go_ranks("A=", "A=", world=4)
+        self.assertEqual(lines, [BEGIN + "2 of the 4 ranks of the job ran here, and it needs all: "
+                                 "nothing is chosen"])
+        self.assertEqual(self.kept(), [])
 
     def test_spilling_costs_no_more(self):
         """Memory that is used all the time is no better on the host."""

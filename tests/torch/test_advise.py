@@ -43,6 +43,18 @@ for _ in range(8):
     optimizer.zero_grad()
 """
 
+# The same as one rank of several. DistributedDataParallel would do, but it frees its first buckets
+# at a time of its own, on which the peak depends.
+RANK = BLOCKS.replace("import torch\n", """
+import os, torch
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+torch.distributed.init_process_group("nccl")
+""", 1).replace("    optimizer.step()\n", """
+    for parameter in model.parameters():
+        torch.distributed.all_reduce(parameter.grad)
+    optimizer.step()
+""", 1) + "torch.distributed.destroy_process_group()\n"
+
 
 class Advise(unittest.TestCase):
     interpreter = None
@@ -121,16 +133,17 @@ class Advise(unittest.TestCase):
             self.assertTrue(answer["written"], said)
             self.assertLess(answer["budget_bytes"], 0.8 * answer["peak_bytes"])
 
-    def run_fit(self, folder, flags, status=0):
+    def run_fit(self, folder, flags, status=0, script=BLOCKS, launcher=(), devices=1):
         """Runs the blocks in half of their memory with `run --fit`. Returns the lines about it, and
         all lines."""
-        (folder / "train.py").write_text(BLOCKS)
+        (folder / "train.py").write_text(script)
         env = {key: value for key, value in os.environ.items()
                if not key.startswith(("SPILLWAY", "PYTORCH_", "LD_"))}
         spillway = running.ROOT / "spillway"
         done = subprocess.run(
-            [spillway, "sim", "--no-pool", "--memory", "450MiB", "--time", "on", "--", spillway,
-             "run", "--fit", *flags, "--", self.interpreter, "train.py"],
+            [spillway, "sim", "--no-pool", "--memory", "450MiB", "--time", "on", "--devices",
+             str(devices), "--", spillway, "run", "--fit", *flags, "--", self.interpreter,
+             *launcher, "train.py"],
             capture_output=True, text=True, timeout=300, check=False, cwd=folder,
             env={**env, "XDG_CACHE_HOME": str(folder / "cache")})
         self.assertEqual(done.returncode, status, done.stderr)
@@ -154,6 +167,23 @@ class Advise(unittest.TestCase):
             self.assertIn("verdict: fits in 450 MiB", everything)
             peak = float(re.search(r"peak: ([\d.]+) MiB live", everything)[1])
             self.assertAlmostEqual(peak, float(found[2]), delta=0.01 * peak)
+
+    def test_run_fit_of_a_job(self):
+        """The ranks of torchrun get one choice, and one line tells it."""
+        how = {"script": RANK, "devices": 2,
+               "launcher": ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")}
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place)
+            (said,), everything = self.run_fit(folder, (), **how)
+            self.assertIn("runs by spilling", everything)
+            self.assertRegex(said, r"^from the next run on: on each of 2 ranks, \d of 8 repeated "
+                             r"blocks run again in backward; predicted: a peak of [\d.]+ MiB in ")
+            (choice,) = (folder / "cache/spillway/fit").iterdir()
+            (again,), everything = self.run_fit(folder, (), **how)
+            self.assertEqual(again, said.replace("from the next run on", "the kept choice is "
+                                                 "applied"))
+            self.assertIn("verdict: fits in 450 MiB", everything)
+            self.assertEqual(list(choice.parent.iterdir()), [choice])
 
     def test_run_fit_without_a_whole_step(self):
         """The program is refused memory in its first step. All blocks are recomputed then."""

@@ -1,7 +1,9 @@
 /* Choices that `run --fit` keeps: their names, their files, and the decisions about them. */
 #include "cli/keep/key.h"
+#include "cli/keep/merge.h"
 #include "cli/keep/state.h"
 #include "cli/keep/store.h"
+#include "policy/policy.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -284,6 +286,56 @@ static void test_each(void **context)
     assert_int_equal(found, 5);
 }
 
+/* ---- the policies of ranks ---- */
+
+#define HALF  "\"action\": {\"host_share\": \"50%\", \"movable\": false}"
+#define MOST  "\"action\": {\"host_share\": \"80%\", \"movable\": false}"
+#define WHOLE "\"action\": {\"placement\": \"host\"}"
+#define RULE(number, site, action)                                                                 \
+    "{\"name\": \"" number ".a\", \"match\": {\"site\": \"" site "\"}, " action "}"
+#define RULES(rules) cJSON_Parse("{\"rules\": [" rules "]}")
+
+static void check_merged(cJSON *one, cJSON *other, cJSON *expected)
+{
+    cJSON *merged = spw_cli_keep_merge(one, other);
+    char *text = cJSON_PrintUnformatted(merged), *wanted = cJSON_PrintUnformatted(expected);
+
+    assert_string_equal(text, wanted);
+    cJSON_free(text);
+    cJSON_free(wanted);
+    cJSON_Delete(merged);
+    cJSON_Delete(expected);
+}
+
+static void test_merge(void **context)
+{
+    (void)context;
+    assert_null(spw_cli_keep_merge(NULL, NULL));
+    check_merged(RULES(RULE("1", "f", HALF)), NULL, RULES(RULE("1", "f", HALF)));
+    check_merged(NULL, RULES(RULE("1", "f", HALF)), RULES(RULE("1", "f", HALF)));
+    check_merged(RULES(RULE("1", "f", HALF)), RULES(RULE("1", "f", MOST)),
+                 RULES(RULE("1", "f", MOST)));
+    check_merged(RULES(RULE("1", "f", WHOLE)), RULES(RULE("1", "f", MOST)),
+                 RULES(RULE("1", "f", WHOLE)));
+    check_merged(RULES(RULE("1", "f", HALF)), RULES(RULE("1", "g", MOST) "," RULE("2", "f", WHOLE)),
+                 RULES(RULE("1", "f", WHOLE) "," RULE("2", "g", MOST)));
+}
+
+static void test_merge_of_too_many_rules(void **context)
+{
+    cJSON *policy = RULES(""), *rules = cJSON_GetObjectItem(policy, "rules");
+
+    (void)context;
+    for (int i = 0; i < SPW_POLICY_RULES; i++) {
+        cJSON *match = cJSON_CreateObject(), *rule = cJSON_CreateObject();
+
+        assert_non_null(cJSON_AddNumberToObject(match, "device", i));
+        assert_true(cJSON_AddItemToObject(rule, "match", match));
+        assert_true(cJSON_AddItemToArray(rules, rule));
+    }
+    assert_null(spw_cli_keep_merge(policy, RULES(RULE("1", "f", HALF))));
+}
+
 static int set_up(void **context)
 {
     (void)context;
@@ -307,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_judge),        cmocka_unit_test(test_times),
         cmocka_unit_test(test_file),         cmocka_unit_test(test_hostile_folders),
         cmocka_unit_test(test_without_home), cmocka_unit_test(test_each),
+        cmocka_unit_test(test_merge),        cmocka_unit_test(test_merge_of_too_many_rules),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,9 +1,10 @@
-/* Chooses a policy for a command, from the recording of a run that did not fit, by the search of
- * `spillway advise`. The recording has the program's requests, which spilling does not change. Only
+/* Chooses a policy for a command, from the recordings of a run that did not fit, by the search of
+ * `spillway advise`. A recording has the program's requests, which spilling does not change. Only
  * its clock is distorted (state.h). */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <cjson/cJSON.h>
@@ -11,7 +12,7 @@
 #include "cli/advise/replay.h"
 #include "cli/keep/state.h"
 
-/* The run. */
+/* The run of one process: of the program, or of a rank of a job. */
 struct spw_cli_keep_facts {
     const char *recording;
     bool ended_early;      /* the program was refused memory, and failed */
@@ -31,6 +32,7 @@ struct spw_cli_keep_choice {
     char text[512];         /* the choice and its cost, or why there is none */
 };
 
-/* Makes the choice. */
-void spw_cli_keep_choose(const struct spw_cli_keep_facts *facts,
+/* Makes the choice for a job of `count` ranks, or for one process. It is the same for all ranks: it
+ * has the rules that each of them needs. */
+void spw_cli_keep_choose(const struct spw_cli_keep_facts *facts, size_t count,
                          struct spw_cli_keep_choice *ret_choice);

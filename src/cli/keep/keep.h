@@ -4,6 +4,8 @@
  *   choice    chooses a policy, from the recording of a run that did not fit
  *   key       names the subject of a choice: a command, its folder, its card
  *   keep      declares the functions for commands
+ *   members   the processes of a run that a choice is about
+ *   merge     joins the policies of the ranks of a job
  *   session   before and after a run with --fit
  *   shown     shows and forgets kept choices
  *   state     figures of a kept choice, and whether a run was as predicted

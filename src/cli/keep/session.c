@@ -3,10 +3,12 @@
 #include "cli/console/messages.h"
 #include "cli/keep/choice.h"
 #include "cli/keep/key.h"
+#include "cli/keep/members.h"
 #include "cli/keep/store.h"
 #include "cli/launch/child.h"
 #include "cli/launch/run_directory.h"
 #include "cli/verdict/sim_result.h"
+#include "common/minmax.h"
 #include "common/options.h"
 #include "stats/path.h"
 
@@ -27,7 +29,7 @@ static struct {
     struct spw_cli_kept kept; /* its path and, of the script as it is now, the state */
     char **arguments;
     char folder[PATH_MAX], script[PATH_MAX], card[SPW_CLI_CARD];
-    char record[PATH_MAX]; /* the recording that is removed in the end; "": none */
+    char record[PATH_MAX]; /* how the recordings begin that are removed in the end; "": none */
 } session;
 
 static const char *option_text(enum spw_option option)
@@ -44,7 +46,7 @@ static void set_default(enum spw_option option, const char *text)
 
 /* ---- before the run ---- */
 
-/* Returns the reason why --fit has no effect, or NULL. */
+/* Returns the reason why --fit has no effect, or NULL. Of the ranks of a job, rank 0 says it. */
 static const char *obstacle(void)
 {
     if (option_text(SPW_OPT_SPILLWAY_POLICY) != NULL) {
@@ -55,7 +57,8 @@ static const char *obstacle(void)
         return "policies have no effect here (SPILLWAY=off, or mode observe)";
     }
     if (spw_stats_rank() >= 0) {
-        return "it is for programs of one process, and this is a rank of a job; it runs without it";
+        return "this is a rank of a job, and it is for whole jobs; it runs without it "
+               "(spillway run --fit -- mpirun ... is for all ranks)";
     }
     return NULL;
 }
@@ -79,22 +82,21 @@ static bool find_path(char why[SPW_CLI_KEEP_WHY])
                                         option_text(SPW_OPT_SPILLWAY_HOST_LIMIT))) < PATH_MAX;
 }
 
-/* Names the recording, which the process creates: KEPT.rec, for the choice KEPT.json. A '%' of the
- * path is written as "%%". */
-static void name_recording(void)
+/* Names the recordings, which the processes create: KEPT.PID.rec, for the choice KEPT.json. A '%'
+ * of the path is written as "%%". */
+static void name_recordings(void)
 {
-    size_t length = strlen(session.kept.path) - strlen(".json"), used = 0;
+    size_t length = strlen(session.kept.path) - strlen("json"), used = 0;
     static char pattern[2 * PATH_MAX];
 
-    (void)snprintf(session.record, sizeof(session.record), "%.*s.rec", (int)length,
-                   session.kept.path);
+    (void)snprintf(session.record, sizeof(session.record), "%.*s", (int)length, session.kept.path);
     for (const char *at = session.record; *at != '\0'; at++) {
         pattern[used++] = *at;
         if (*at == '%') {
             pattern[used++] = '%';
         }
     }
-    pattern[used] = '\0';
+    (void)snprintf(pattern + used, sizeof(pattern) - used, "%%p.rec");
     set_default(SPW_OPT_SPILLWAY_RECORD, pattern);
     set_default(SPW_OPT_SPILLWAY_RECORD_SIZE, RECORD_SIZE_TEXT);
 }
@@ -104,7 +106,7 @@ static void prepare_recording(void)
 {
     session.does = RECORDS;
     if (option_text(SPW_OPT_SPILLWAY_RECORD) == NULL) {
-        name_recording();
+        name_recordings();
     }
     set_default(SPW_OPT_SPILLWAY_RECORD_USES, "on");
     set_default(SPW_OPT_SPILLWAY_RECORD_MODULES, "on");
@@ -154,8 +156,10 @@ void spw_cli_keep_begin(char **arguments, const char *card)
 
     session.arguments = arguments;
     (void)snprintf(session.card, sizeof(session.card), "%s", card);
-    if (why_not != NULL) {
+    if (why_not != NULL && spw_stats_rank() <= 0) {
         spw_cli_complain(WHO, "%s", why_not);
+    } else if (why_not != NULL) {
+        return;
     } else if (!find_path(why)) {
         spw_cli_complain(WHO, "%s: nothing can be kept, and it runs without --fit", why);
     } else {
@@ -198,87 +202,92 @@ static void read_result(struct spw_cli_sim_result *ret_result)
     }
 }
 
-/* The device that a choice is about: the one with the highest peak. NULL: none was used. */
-static const struct spw_cli_sim_device *main_device(const struct spw_cli_sim_result *result)
+static void keep_choice(const struct spw_cli_keep_facts *facts,
+                        const struct spw_cli_keep_choice *choice, int code)
 {
-    const struct spw_cli_sim_device *device = NULL, *found = NULL;
-
-    while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        if (device->pooled && (found == NULL || device->live_peak_bytes > found->live_peak_bytes)) {
-            found = device;
-        }
+    session.kept.state.budget_bytes = facts->budget_bytes;
+    session.kept.state.device_bytes = choice->device_bytes;
+    session.kept.state.spilled_bytes = choice->spilled_bytes;
+    session.kept.state.code = code;
+    (void)snprintf(session.kept.chosen, sizeof(session.kept.chosen), "%s", choice->text);
+    if (keep(choice->policy)) {
+        spw_cli_complain(WHO, "from the next run on: %s", choice->text);
     }
-    return found;
 }
 
-static void choose(const struct spw_cli_sim_result *result, const struct spw_cli_sim_device *device,
-                   const char *recording, int code)
+static void choose(const struct spw_cli_sim_result *result,
+                   const struct spw_cli_keep_member *members, size_t count, int code)
 {
     static struct spw_cli_keep_choice choice; /* large objects have no room on a stack */
-    static struct spw_cli_advise_run run;
-    struct spw_cli_keep_facts facts = {
-        .recording = recording,
-        .ended_early = spw_cli_sim_result_outcome(result, code) == SPW_CLI_SIM_DOES_NOT_FIT,
-        .budget_bytes = device->total_bytes,
-        .own_bytes = device->own_peak_bytes,
-        .host_bytes = device->host_limit_bytes > 0 ? device->host_limit_bytes : UINT64_MAX,
-        .lacked_bytes = session.kept.state.lacked_bytes,
-        .held_ns = result->real ? device->step_held_ns : 0,
-    };
+    static struct spw_cli_advise_run runs[SPW_CLI_KEEP_MEMBERS];
+    static struct spw_cli_keep_facts facts[SPW_CLI_KEEP_MEMBERS];
 
-    if (!result->real) {
-        spw_cli_advise_run_read(device, &run);
-        facts.simulated = run.half_count > 0 ? &run : NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct spw_cli_sim_device *device = members[i].device;
+
+        facts[i] = (struct spw_cli_keep_facts){
+            .recording = members[i].recording,
+            .ended_early = spw_cli_sim_result_outcome(result, code) == SPW_CLI_SIM_DOES_NOT_FIT,
+            .budget_bytes = device->total_bytes,
+            .own_bytes = device->own_peak_bytes,
+            .host_bytes = device->host_limit_bytes > 0 ? device->host_limit_bytes : UINT64_MAX,
+            .lacked_bytes = session.kept.state.lacked_bytes,
+            .held_ns = result->real ? device->step_held_ns : 0,
+        };
+        if (!result->real) {
+            spw_cli_advise_run_read(device, &runs[i]);
+            facts[i].simulated = runs[i].half_count > 0 ? &runs[i] : NULL;
+        }
     }
-    spw_cli_keep_choose(&facts, &choice);
-    if (choice.policy == NULL) {
+    spw_cli_keep_choose(facts, count, &choice);
+    if (choice.policy != NULL) {
+        keep_choice(facts, &choice, code);
+    } else {
         spw_cli_complain(WHO, "%s", choice.text);
-        return;
-    }
-    session.kept.state.budget_bytes = facts.budget_bytes;
-    session.kept.state.device_bytes = choice.device_bytes;
-    session.kept.state.spilled_bytes = choice.spilled_bytes;
-    session.kept.state.code = code;
-    (void)snprintf(session.kept.chosen, sizeof(session.kept.chosen), "%s", choice.text);
-    if (keep(choice.policy)) {
-        spw_cli_complain(WHO, "from the next run on: %s", choice.text);
     }
 }
 
-static size_t count_users(const struct spw_cli_sim_result *result)
+static bool are_recorded(const struct spw_cli_keep_member *members, size_t count)
 {
-    size_t count = 0;
-
-    for (size_t i = 0; i < result->count; i++) {
-        count += result->processes[i].used;
+    for (size_t i = 0; i < count; i++) {
+        if (members[i].recording == NULL) {
+            return false;
+        }
     }
-    return count;
+    return true;
 }
 
 /* After a run that was recorded. */
 static void learn(const struct spw_cli_sim_result *result, int code)
 {
+    struct spw_cli_keep_member members[SPW_CLI_KEEP_MEMBERS];
     enum spw_cli_sim_outcome outcome = spw_cli_sim_result_outcome(result, code);
-    const struct spw_cli_sim_device *device = main_device(result);
-    size_t count, users = count_users(result);
-    const char *const *recordings = spw_cli_run_directory_recordings(&count);
+    char why[SPW_CLI_KEEP_NO_MEMBERS];
+    size_t count = spw_cli_keep_members(result, members, why);
 
     if (outcome == SPW_CLI_SIM_FITS) {
         spw_cli_complain(WHO, "it fits as it is: nothing is chosen");
-    } else if (device == NULL) {
-        spw_cli_complain(WHO, "no process is known to have used a device: nothing is chosen");
-    } else if (!result->spilled && result->lost_requests == 0) {
+    } else if (count > 0 && !result->spilled && result->lost_requests == 0) {
         spw_cli_complain(WHO, "it failed, but not for lack of memory: nothing is chosen");
-    } else if (users > 1) {
-        spw_cli_complain(WHO,
-                         "%zu processes used a device, and it is for programs of one: nothing "
-                         "is chosen",
-                         users);
-    } else if (count != 1) {
+    } else if (count == 0) {
+        spw_cli_complain(WHO, "%s: nothing is chosen", why);
+    } else if (!are_recorded(members, count)) {
         spw_cli_complain(WHO, "there is no recording of the program: nothing is chosen");
     } else {
-        choose(result, device, recordings[0], code);
+        choose(result, members, count, code);
     }
+}
+
+/* The most bytes that one device had on the host without a rule. */
+static uint64_t spilled_bytes(const struct spw_cli_sim_result *result)
+{
+    const struct spw_cli_sim_device *device = NULL;
+    uint64_t most = 0;
+
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        most = spw_max(most, device->host_peak_bytes - device->placed_peak_bytes);
+    }
+    return most;
 }
 
 /* After a run with the kept choice. */
@@ -289,12 +298,11 @@ static void judge(const struct spw_cli_sim_result *result, int code)
         [SPW_CLI_KEEP_REFUSED] = "the program was refused memory",
         [SPW_CLI_KEEP_FAILED] = "the program failed, and it did not without the rules",
     };
-    const struct spw_cli_sim_device *device = main_device(result);
     const struct spw_cli_sim_device *failure = spw_cli_sim_result_failure(result);
     const struct spw_cli_keep_run run = {
         .outcome = spw_cli_sim_result_outcome(result, code),
         .code = code,
-        .spilled_bytes = device != NULL ? device->host_peak_bytes - device->placed_peak_bytes : 0,
+        .spilled_bytes = spilled_bytes(result),
         .refused_bytes = failure != NULL ? failure->last.bytes : 0,
     };
     uint64_t lacked;

@@ -331,6 +331,7 @@ static struct spw_cli_sim_process *new_process(struct spw_cli_sim_result *result
     result->count++;
     memset(process, 0, sizeof(*process));
     process->rank = stats != NULL ? stats->rank : -1;
+    process->ranks = stats != NULL ? stats->ranks : 0;
     process->tensors = stats != NULL && strcmp(stats->mode, "tensor") == 0;
     if (sites != NULL) {
         (void)snprintf(process->sites, sizeof(process->sites), "%s%s", folder, sites);
