@@ -101,11 +101,18 @@ bool spw_device_make_room(void);
  * memory to the program. Returns false if there is none. */
 bool spw_device_make_host_room(void);
 
-/* Calls the real driver. If it is out of memory and room can be made, repeats the call once. */
+/* Room is made so many times for a call at most. What one time frees may be less than the call needs:
+ * a spare chunk, for example, where the code of a kernel needs two. */
+enum { SPW_DEVICE_ROOM_TRIES = 64 };
+
+/* Calls the real driver. While it is out of memory and room can be made, repeats the call. */
 #define SPW_FORWARD(result, call)                                                                  \
     do {                                                                                           \
         (result) = (call);                                                                         \
-        if (SPW_UNLIKELY((result) == CUDA_ERROR_OUT_OF_MEMORY) && spw_device_make_room()) {        \
+        for (int tries = SPW_DEVICE_ROOM_TRIES;                                                    \
+             SPW_UNLIKELY((result) == CUDA_ERROR_OUT_OF_MEMORY) && tries > 0 &&                    \
+             spw_device_make_room();                                                               \
+             tries--) {                                                                            \
             (result) = (call);                                                                     \
         }                                                                                          \
     } while (0)

@@ -322,6 +322,9 @@ bool spw_migrate_evict(struct spw_migrate *tier)
     spw_lock(&tier->lock);
     if (open_host_when_short(tier) && tier->host.can_migrate) {
         spw_migrate_prefetch_finish_all(&tier->prefetch);
+        /* The driver's memory has no other place than the device, so a migration that was abandoned
+         * before is no reason to refuse this one. */
+        tier->migrator.skip = 0;
         (void)spw_migrate_migration_run(&tier->migrator, &move, SPW_MIGRATION_AWAITED,
                                         /* since */ NULL, tier->prefetch.patience_ns, &bytes);
     }

@@ -13,6 +13,7 @@ from harness import MIB
 
 MOVES = harness.ROOT / "tests/spill/moves"
 BESIDE = harness.ROOT / "tests/spill/beside"
+OUTSIDE = harness.ROOT / "tests/spill/outside"
 PIECES = harness.ROOT / "tests/spill/pieces"
 NATIVE_CACHE = harness.ROOT / "tests/spill/native_cache"
 RANGE = harness.ROOT / "tests/spill/range"
@@ -72,6 +73,14 @@ class Moves(harness.Case):
     def test_beside_a_graph(self):
         """What it does not name moves; test_graphs.py has the rest."""
         self.assertGreater(self.moves("capture")["moves"], 0)
+
+    def test_driver_needs_more_than_is_spare(self):
+        """Blocks go to the host for it when giving back the spare chunks was not enough."""
+        result = self.run_program(OUTSIDE, allow=[SPILL_LINE], SIM_MEMORY="64MiB", CHECK="on",
+                                  **PATIENT)
+        device = result.device()
+        self.assertGreater(device["moves"], 0)
+        self.assertGreater(device["forward_retries"], 1)
 
     def test_a_peer_uses_the_memory(self):
         """A migration waits for the peer's work, and maps the new memory for the peer too."""

@@ -22,6 +22,21 @@ static void test_evict_some(void **state)
     tier_close();
 }
 
+/* An eviction that was abandoned, since the device stayed busy, is no reason to refuse the next. */
+static void test_evict_after_an_abandoned_one(void **state)
+{
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    tier.pool.vm.immediate = false;
+    assert_false(spw_migrate_evict(tier.tier));
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
+    tier.pool.vm.immediate = true;
+    fake_vm_complete(&tier.pool.vm);
+    assert_true(spw_migrate_evict(tier.tier));
+    tier_expect_evicted(32 / BLOCK);
+    tier_close();
+}
+
 /* ---- pauses ---- */
 
 static void test_pause(void **state)
@@ -249,17 +264,19 @@ static void test_refusals_after_a_pause(void **state)
     uint64_t bytes;
 
     tier_open(tier_usual());
-    tier_fill_and_age(0);
+    tier_fill_and_age(COLD);
     tier.pool.vm.immediate = false;
     assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_E_AGAIN);
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
-    assert_false(spw_migrate_evict(tier.tier));
+    (void)tier_take(BLOCK);
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 2);
     fake_vm_complete(&tier.pool.vm);
     tier.pool.vm.immediate = true;
-    assert_false(spw_migrate_evict(tier.tier)); /* is refused */
-    assert_true(spw_migrate_evict(tier.tier));
+    (void)tier_take(BLOCK); /* its eviction is refused */
+    assert_int_equal(counter(&tier.pool.counters.moves), 0);
+    (void)tier_take(BLOCK);
+    assert_int_equal(counter(&tier.pool.counters.moves), 1);
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 2);
     tier_close();
 }
@@ -342,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_evict_some),
+        cmocka_unit_test(test_evict_after_an_abandoned_one),
         cmocka_unit_test(test_pause),
         cmocka_unit_test(test_pause_after_refusals),
         cmocka_unit_test(test_pause_of_an_account),
