@@ -26,9 +26,6 @@ SHARES = (90, 80)  # percent
 REPLAY = bench.PROGRAMS / "replay"
 ANSWERS = ("lru", "last period", "spillway")
 FACTORS = (0, 1 / 4, 1 / 2, 2, 4)
-MOST = {"NGRAM_BITS": 24, "NGRAM_EVENTS": 64}
-LEAST = {"NGRAM_BITS": 8, "NGRAM_EVENTS": 1, "MAX_CANDIDATES": 1, "OTHER_BLOCKS_SHARE": 1,
-         "STEP_MISSING_SHARE": 1, "STEP_MEASURE_SHARE": 1, "FORECAST_PERIODS": 1, "MAX_MATCH": 1}
 
 
 def replay(program, trace, *arguments):
@@ -94,11 +91,9 @@ def constants():
     return found
 
 
-def others(name, value):
+def others(value):
     """Other values, in order."""
-    found = {min(max(int(value * factor), LEAST.get(name, 0)), MOST.get(name, 1 << 30))
-             for factor in FACTORS}
-    return sorted(found - {value})
+    return sorted(int(value * factor) for factor in FACTORS)
 
 
 def build(folder, name, value):
@@ -123,7 +118,7 @@ def print_constants(table, traces, runs):
     row("as it is", "", runs)
     with tempfile.TemporaryDirectory() as folder:
         for name, value in constants().items():
-            for other in others(name, value):
+            for other in others(value):
                 row(f"{name} = {value}", other, Runs(build(folder, name, other), traces))
 
 

@@ -717,13 +717,13 @@ static void test_plan_ahead(void **state)
 
     open_program(2 * GRANULE);
     spill(10, 14);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         step(3, 2 * GRANULE);
     }
     f.log.predictor.misses = 3;
     assert_true(spw_migrate_access_log_find_period(&f.log, &now, &period));
     assert_int_equal(period, STEP);
-    assert_int_equal(now, 4 * STEP);
+    assert_int_equal(now, 5 * STEP);
     assert_true(spw_counter_get(&f.pool.counters.uses_foreseen) > STEP);
     assert_int_equal(spw_counter_get(&f.pool.counters.uses_foreseen), f.log.predictor.hits);
     assert_int_equal(spw_counter_get(&f.pool.counters.uses_unforeseen), 3);

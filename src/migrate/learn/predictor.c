@@ -4,16 +4,24 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/minmax.h"
 #include "migrate/tuning.h"
+
+/* The hash of an n-gram is a polynomial of its tokens in this odd number. */
+#define NGRAM_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 bool spw_migrate_predictor_init(struct spw_predictor *predictor)
 {
     memset(predictor, 0, sizeof(*predictor));
     predictor->events = calloc(SPW_PREDICTOR_EVENTS, sizeof(*predictor->events));
-    predictor->ngrams = calloc((size_t)1 << SPW_TUNE_NGRAM_BITS, sizeof(*predictor->ngrams));
+    predictor->ngrams = calloc(SPW_PREDICTOR_NGRAMS, sizeof(*predictor->ngrams));
     predictor->blocks = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*predictor->blocks));
     predictor->unused = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*predictor->unused));
     predictor->block_count = 1;
+    predictor->ngram_oldest = 1;
+    for (int i = 0; i < SPW_TUNE_MATCH_EVENTS; i++) {
+        predictor->ngram_oldest *= NGRAM_FACTOR;
+    }
     if (predictor->events == NULL || predictor->ngrams == NULL || predictor->blocks == NULL ||
         predictor->unused == NULL) {
         spw_migrate_predictor_fini(predictor);
@@ -79,92 +87,36 @@ static uint64_t match_length(const struct spw_predictor *predictor, uint64_t num
     return matched;
 }
 
-/* True when two events of one token use different blocks although the older block is still live.
- * Two training steps would use the same block (a weight), two layers do not. */
-static bool uses_other_block(const struct spw_predictor *predictor,
-                             const struct spw_predictor_event *then,
-                             const struct spw_predictor_event *now)
+/* The newest earlier place, before `number`, at which the n-gram before `number` has ended; 0:
+ * none. It is the number of the event that followed then. */
+static uint64_t previous_place(const struct spw_predictor *predictor, uint64_t number)
 {
-    return then->block != now->block && predictor->blocks[then->block].live;
+    uint32_t back = event_at(predictor, number - 1)->back;
+
+    return back != 0 && back < number && is_kept(predictor, number - 1 - back) ? number - back : 0;
 }
 
-/* Number of the newest events that match the events one step earlier and use the same blocks, with
- * a few exceptions. */
-static uint64_t count_repeated(const struct spw_predictor *predictor, uint64_t step)
+/* The newest earlier place at which the newest events have come in the same order; 0: none. */
+static uint64_t find_newest_place(const struct spw_predictor *predictor)
 {
-    uint64_t others = 0;
+    uint64_t place = previous_place(predictor, predictor->count);
 
-    for (uint64_t i = 1; i <= step; i++) {
-        uint64_t number = predictor->count - i;
-        const struct spw_predictor_event *now = event_at(predictor, number), *then;
-
-        if (number < step || !is_kept(predictor, number - step)) {
-            return i - 1;
-        }
-        then = event_at(predictor, number - step);
-        others += uses_other_block(predictor, then, now);
-        if (then->token != now->token || others > step / SPW_TUNE_OTHER_BLOCKS_SHARE) {
-            return i - 1;
-        }
-    }
-    return step;
+    return place != 0 &&
+                   match_length(predictor, place, SPW_TUNE_MATCH_EVENTS) == SPW_TUNE_MATCH_EVENTS
+               ? place
+               : 0;
 }
 
-/* Bytes of the live blocks that the newest events name, each block counted once. */
-static uint64_t sum_bytes(struct spw_predictor *predictor, uint64_t events)
+/* Sets the cursor to a place, and links the blocks of the equal events before it. */
+static void follow_from(struct spw_predictor *predictor, uint64_t place)
 {
-    uint64_t bytes = 0;
+    uint64_t matched = match_length(predictor, place, predictor->count - place);
 
-    predictor->sum++;
-    for (uint64_t i = 1; i <= events; i++) {
-        struct spw_predictor_block *b =
-            &predictor->blocks[event_at(predictor, predictor->count - i)->block];
-
-        bytes += b->live && b->sum_pass != predictor->sum ? b->bytes : 0;
-        b->sum_pass = predictor->sum;
-    }
-    return bytes;
-}
-
-/* An earlier point of the history that resembles the present. */
-struct candidate {
-    uint64_t number;  /* of the event that followed then */
-    uint64_t matched; /* length of the match with the present */
-};
-
-/* Goes to the next older candidate of the same n-gram. False when there is none. */
-static bool previous_candidate(const struct spw_predictor *predictor, struct candidate *candidate)
-{
-    uint32_t before = event_at(predictor, candidate->number - 1)->back;
-
-    if (before == 0 || before >= candidate->number ||
-        !is_kept(predictor, candidate->number - 1 - before)) {
-        return false;
-    }
-    candidate->number -= before;
-    return true;
-}
-
-/* The newest candidate. matched 0: none. */
-static struct candidate find_newest_match(const struct spw_predictor *predictor)
-{
-    struct candidate candidate = {.number = predictor->count};
-
-    if (previous_candidate(predictor, &candidate)) {
-        candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
-    }
-    return candidate;
-}
-
-/* Sets the cursor to `number`. The `matched` events before it correspond to the newest events, so
- * their blocks are linked. */
-static void follow_from(struct spw_predictor *predictor, uint64_t number, uint64_t matched)
-{
-    predictor->cursor = number;
+    predictor->cursor = place;
     predictor->following = true;
     predictor->mispredict_score = 0;
     for (uint64_t i = 1; i <= matched; i++) {
-        const struct spw_predictor_event *then = event_at(predictor, predictor->cursor - i);
+        const struct spw_predictor_event *then = event_at(predictor, place - i);
 
         if (then->kind == SPW_PREDICTOR_ALLOC) {
             link_blocks(predictor, then->block, event_at(predictor, predictor->count - i)->block);
@@ -180,19 +132,17 @@ static uint64_t mark_at(const struct spw_predictor *predictor, uint64_t back)
     return predictor->marks[(predictor->mark_count - 1 - back) % SPW_PREDICTOR_MARKS];
 }
 
-/* Number of earlier marked steps that can be followed. It is 0 when the present step is far longer
- * than the last: the program has stopped marking, and steps are detected again. */
+/* Number of earlier marked steps that can be followed. It is 0 when the present step is longer than
+ * all of them together: the program has stopped marking, and steps are detected again. */
 static uint64_t marked_steps(const struct spw_predictor *predictor)
 {
     uint64_t most =
         predictor->mark_count < SPW_PREDICTOR_MARKS ? predictor->mark_count : SPW_PREDICTOR_MARKS;
 
-    if (most < 2 ||
-        predictor->count - mark_at(predictor, 0) >
-            SPW_TUNE_MARK_STALE_STEPS * (mark_at(predictor, 0) - mark_at(predictor, 1))) {
-        return 0;
-    }
-    return most - 1;
+    return most > 1 && predictor->count - mark_at(predictor, 0) <=
+                           mark_at(predictor, 0) - mark_at(predictor, most - 1)
+               ? most - 1
+               : 0;
 }
 
 /* The length of the marked step that contains the cursor; 0: none does. If the cursor is already in
@@ -207,76 +157,60 @@ static uint64_t marked_period(const struct spw_predictor *predictor)
     return 0;
 }
 
-/* The earlier marked step that was equal up to the same place. Of several, it is the step with the
- * longest match of the history before it. matched 0: none. */
-static struct candidate find_marked_step(const struct spw_predictor *predictor)
+/* The place in an earlier marked step that was equal up to the same place; 0: none. Of several, it
+ * is the newest; just behind a mark, it is the one with the longest match of the history before it.
+ */
+static uint64_t find_in_marked_step(const struct spw_predictor *predictor)
 {
-    uint64_t offset = predictor->count - mark_at(predictor, 0), compared = 0;
-    struct candidate best = {0};
+    uint64_t offset = predictor->count - mark_at(predictor, 0), best = 0, place = 0;
+    uint64_t most = offset > SPW_TUNE_MATCH_EVENTS ? offset : SPW_TUNE_MATCH_EVENTS;
 
-    for (uint64_t back = 1; back <= marked_steps(predictor) && compared < SPW_TUNE_MAX_COMPARED;
-         back++) {
-        struct candidate candidate = {.number = mark_at(predictor, back) + offset};
+    for (uint64_t back = 1; back <= marked_steps(predictor) && best < most; back++) {
+        uint64_t number = mark_at(predictor, back) + offset, matched;
 
-        if (candidate.number >= mark_at(predictor, back - 1) ||
-            !is_kept(predictor, candidate.number)) {
+        if (number >= mark_at(predictor, back - 1) || !is_kept(predictor, number)) {
             continue;
         }
-        candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
-        compared += candidate.matched;
-        if (candidate.matched >= offset && candidate.matched > best.matched) {
-            best = candidate;
+        matched = match_length(predictor, number, most);
+        if (matched >= offset && matched > best) {
+            best = matched;
+            place = number;
         }
     }
-    return best;
+    return place;
 }
 
 /* Goes to the step with the longest match of the history before its mark, or to the last step. */
 void spw_migrate_predictor_mark_step(struct spw_predictor *predictor)
 {
-    struct candidate candidate;
+    uint64_t place;
 
     if (predictor->mark_count > 0 && mark_at(predictor, 0) == predictor->count) {
         return;
     }
     predictor->marks[predictor->mark_count++ % SPW_PREDICTOR_MARKS] = predictor->count;
-    candidate = find_marked_step(predictor);
-    if (candidate.matched == 0 && marked_steps(predictor) > 0 &&
-        is_kept(predictor, mark_at(predictor, 1))) {
-        candidate.number = mark_at(predictor, 1);
-    }
-    if (candidate.number > 0 || candidate.matched > 0) {
-        follow_from(predictor, candidate.number, candidate.matched);
+    if (marked_steps(predictor) > 0 && is_kept(predictor, mark_at(predictor, 1))) {
+        place = find_in_marked_step(predictor);
+        follow_from(predictor, place != 0 ? place : mark_at(predictor, 1));
         predictor->confirmed = true;
     }
 }
 
 /* ---- steps that are detected ---- */
 
-/* Finds the length of the last step; 0: none. A step is a repetition within the period. Its two
- * newest instances match, and use the same blocks and most of the live memory. The work is bounded
- * by a few periods, because every period repeats it. */
-static uint64_t find_step(struct spw_predictor *predictor)
+/* Number of newest events that name half of the live memory, or `most` if fewer do not. */
+static uint64_t count_covering(const struct spw_predictor *predictor, uint64_t most)
 {
-    struct candidate candidate = {.number = predictor->count};
-    uint64_t most = SPW_TUNE_STEP_SEARCH_PERIODS * spw_migrate_predictor_period(predictor),
-             compared = 0;
+    uint64_t bytes = 0, events = 0;
 
-    most = most < SPW_TUNE_MAX_COMPARED ? most : SPW_TUNE_MAX_COMPARED;
-    while (compared < most && previous_candidate(predictor, &candidate)) {
-        uint64_t step = predictor->count - candidate.number, repeated;
+    while (bytes < predictor->live_bytes / 2 && events < most) {
+        uint64_t number = predictor->count - ++events;
+        const struct spw_predictor_block *b =
+            &predictor->blocks[event_at(predictor, number)->block];
 
-        if (step > repeat_distance(predictor)) {
-            return 0;
-        }
-        repeated = step >= SPW_TUNE_MIN_MATCH ? count_repeated(predictor, step) : 0;
-        compared += SPW_TUNE_NGRAM_EVENTS + repeated;
-        if (repeated > 0 && repeated >= step - step / SPW_TUNE_STEP_MISSING_SHARE &&
-            sum_bytes(predictor, step) >= predictor->live_bytes / 2) {
-            return step;
-        }
+        bytes += b->live && b->last == (int64_t)number ? b->bytes : 0;
     }
-    return 0;
+    return events;
 }
 
 /* True when the events of the whole period have occurred twice in a row. The result stays true
@@ -290,44 +224,79 @@ static bool is_confirmed(struct spw_predictor *predictor)
     return predictor->confirmed;
 }
 
-/* Measures the step, and predicts from the last step while the period has not occurred twice. An
- * example is the first step after an evaluation: its longest match lies before the evaluation. */
+/* True when the newest `step` events match the events one step earlier and use the same blocks. An
+ * older block that is still live means another layer: two steps would use the same. */
+static bool is_repeated(const struct spw_predictor *predictor, uint64_t step)
+{
+    uint64_t repeated = 0;
+    const struct spw_predictor_event *now, *then;
+
+    do {
+        now = event_at(predictor, predictor->count - ++repeated);
+        then = event_at(predictor, predictor->count - step - repeated);
+    } while (repeated < step && then->token == now->token &&
+             (then->block == now->block || !predictor->blocks[then->block].live));
+    return repeated == step;
+}
+
+/* The length of the last step. It is the distance of the cursor unless a shorter repetition uses
+ * the same blocks and half of the live memory. */
+static uint64_t find_step(const struct spw_predictor *predictor, uint64_t covering)
+{
+    uint32_t block = event_at(predictor, predictor->count - 1)->block;
+    uint64_t distance = repeat_distance(predictor), place = predictor->count, step;
+
+    do {
+        place = previous_place(predictor, place);
+        step = predictor->count - place;
+    } while (place != 0 && step < distance &&
+             (step < covering || event_at(predictor, place - 1)->block != block));
+    return step < distance && 2 * step <= predictor->count &&
+                   is_kept(predictor, predictor->count - 2 * step) && is_repeated(predictor, step)
+               ? step
+               : distance;
+}
+
+/* Measures the step, and follows the last step while the period has not occurred twice. An example
+ * is the first step after an evaluation: its newest place lies before the evaluation. Only the use
+ * of a block that is older than the period tells layers from steps. */
 static void measure_step(struct spw_predictor *predictor)
 {
-    uint64_t step = marked_steps(predictor) > 0 ? 0 : find_step(predictor), period;
+    const struct spw_predictor_event *now = event_at(predictor, predictor->count - 1);
+    uint64_t distance = repeat_distance(predictor), covering, step;
 
-    if (step > 0 && step <= spw_migrate_predictor_period(predictor)) {
+    if (now->kind != SPW_PREDICTOR_USE ||
+        event_at(predictor, predictor->cursor - 1)->block != now->block) {
+        return;
+    }
+    covering = count_covering(predictor, distance);
+    step = find_step(predictor, covering);
+    if (step <= predictor->step || predictor->count - predictor->step_seen >= distance) {
         predictor->step = step;
-        predictor->step_seen = predictor->count;
+        predictor->step_seen = step < distance ? predictor->count : predictor->step_seen;
     }
-    if (step > 0 && step < repeat_distance(predictor) && !is_confirmed(predictor)) {
-        follow_from(predictor, predictor->count - step,
-                    match_length(predictor, predictor->count - step, step));
+    /* This took the time of the covering events, so it is due again after as many. */
+    predictor->measure_at = predictor->count + covering;
+    if (!is_confirmed(predictor) && step < distance) {
+        follow_from(predictor, predictor->count - step);
     }
-    period = spw_migrate_predictor_period(predictor) / SPW_TUNE_STEP_MEASURE_SHARE;
-    predictor->measure_at =
-        predictor->count + (period > SPW_TUNE_RESYNC_INTERVAL ? period : SPW_TUNE_RESYNC_INTERVAL);
 }
 
 /* Looks for a new place for the cursor after a misprediction. Without one the cursor stays. */
 static void resync(struct spw_predictor *predictor)
 {
-    struct candidate candidate = {0};
+    uint64_t place = marked_steps(predictor) > 0 ? find_in_marked_step(predictor) : 0;
 
-    predictor->search_wait = SPW_TUNE_RESYNC_INTERVAL;
     predictor->confirmed = false;
-    if (marked_steps(predictor) > 0) {
-        candidate = find_marked_step(predictor);
-        if (candidate.matched > 0) {
-            follow_from(predictor, candidate.number, candidate.matched);
-            return;
+    predictor->measure_at = predictor->count;
+    if (place == 0) {
+        place = find_newest_place(predictor);
+        if (marked_steps(predictor) > 0 && place > mark_at(predictor, 0)) {
+            place = 0;
         }
     }
-    candidate = find_newest_match(predictor);
-    if (candidate.matched >= SPW_TUNE_MIN_MATCH &&
-        (marked_steps(predictor) == 0 || candidate.number <= mark_at(predictor, 0))) {
-        follow_from(predictor, candidate.number, candidate.matched);
-        measure_step(predictor);
+    if (place != 0) {
+        follow_from(predictor, place);
     }
 }
 
@@ -354,7 +323,7 @@ static bool is_same_role(const struct spw_predictor *predictor,
 static bool follow(struct spw_predictor *predictor, const struct spw_predictor_event *event)
 {
     for (uint64_t skipped = 0;
-         skipped <= SPW_TUNE_MAX_SKIPPED_EVENTS && predictor->cursor + skipped < predictor->count;
+         skipped <= SPW_TUNE_MATCH_EVENTS / 2 && predictor->cursor + skipped < predictor->count;
          skipped++) {
         const struct spw_predictor_event *then = event_at(predictor, predictor->cursor + skipped);
 
@@ -385,16 +354,32 @@ static void recycle(struct spw_predictor *predictor, uint32_t block)
     predictor->unused[predictor->unused_count++] = block;
 }
 
-/* The entry of the n-gram that ends with the newest event. */
+/* The entry of the n-gram that ends with the newest event, whose hash takes the newest event in and
+ * leaves the oldest one out. */
 static uint64_t *ngram_slot(struct spw_predictor *predictor)
 {
-    uint64_t hash = 0;
+    uint64_t newest = predictor->count - 1;
 
-    for (uint64_t i = 1; i <= SPW_TUNE_NGRAM_EVENTS && i <= predictor->count; i++) {
-        hash = spw_hash_word(hash ^ event_at(predictor, predictor->count - i)->token);
-        hash ^= hash >> 31;
+    predictor->ngram = predictor->ngram * NGRAM_FACTOR + event_at(predictor, newest)->token;
+    if (newest >= SPW_TUNE_MATCH_EVENTS) {
+        predictor->ngram -=
+            predictor->ngram_oldest * event_at(predictor, newest - SPW_TUNE_MATCH_EVENTS)->token;
     }
-    return &predictor->ngrams[spw_hash_word(hash) >> (64 - SPW_TUNE_NGRAM_BITS)];
+    return &predictor->ngrams[(spw_hash_word(predictor->ngram) >> 32) % SPW_PREDICTOR_NGRAMS];
+}
+
+/* When no place was followed for a whole step that is as far away as a step, but a layer or
+ * nothing, the repetition has changed, and so has its step. */
+static void watch_step(struct spw_predictor *predictor)
+{
+    uint64_t distance = repeat_distance(predictor);
+
+    if (distance > 0 && distance >= predictor->step) {
+        predictor->last_followed = predictor->count;
+    } else if (predictor->count - predictor->last_followed > predictor->step) {
+        predictor->step = distance;
+        predictor->step_seen = 0;
+    }
 }
 
 /* An event of the expected role but another size is followed. */
@@ -415,7 +400,7 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
         predicted = follow(predictor, &event);
         /* The program vouches for a marked step, so it is followed despite many differences: with
          * dynamic shapes, for example, only the weights keep their sizes. */
-        predictor->following = (predictor->mispredict_score <= SPW_TUNE_MAX_MISPREDICT_SCORE ||
+        predictor->following = (predictor->mispredict_score <= SPW_TUNE_MATCH_EVENTS ||
                                 marked_period(predictor) > 0) &&
                                is_kept(predictor, predictor->cursor);
     }
@@ -427,12 +412,14 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
         slot->back = (uint32_t)(predictor->count - *newest);
     }
     *newest = predictor->count;
-    predictor->search_wait -= predictor->search_wait > 0 ? 1 : 0;
-    if (!predicted || (!predictor->following && predictor->search_wait == 0)) {
+    if (!predicted || !predictor->following) {
         resync(predictor);
-    } else if (predictor->following && predictor->count >= predictor->measure_at) {
+    }
+    if (predictor->following && predictor->count >= predictor->measure_at &&
+        marked_steps(predictor) == 0) {
         measure_step(predictor);
     }
+    watch_step(predictor);
 }
 
 uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64_t bytes,
@@ -508,19 +495,12 @@ void spw_migrate_predictor_free(struct spw_predictor *predictor, uint32_t block)
 
 /* ---- forecasts ---- */
 
-/* A step that was last seen before the beginning of the period does not count. */
 uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor)
 {
     uint64_t distance = repeat_distance(predictor);
     uint64_t marked = distance > 0 ? marked_period(predictor) : 0;
 
-    if (marked > 0) {
-        return marked;
-    }
-    return predictor->step > 0 && predictor->step < distance &&
-                   predictor->count - predictor->step_seen < distance
-               ? predictor->step
-               : distance;
+    return marked > 0 ? marked : distance > 0 && predictor->step > 0 ? predictor->step : distance;
 }
 
 /* The live block that has the role of `block` in the next repetition; 0 before its allocation. */
@@ -556,9 +536,8 @@ void spw_migrate_predictor_forecast(struct spw_predictor *predictor,
                                                    const struct spw_prediction *prediction),
                                     void *cookie)
 {
-    uint64_t distance = repeat_distance(predictor),
-             reach = SPW_TUNE_FORECAST_PERIODS * spw_migrate_predictor_period(predictor);
-    uint64_t end = predictor->cursor + (reach < distance ? reach : distance);
+    uint64_t end = predictor->cursor + spw_min(spw_migrate_predictor_period(predictor),
+                                               repeat_distance(predictor));
 
     predictor->forecast++;
     for (uint64_t number = predictor->cursor; number < end; number++) {

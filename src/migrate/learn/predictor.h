@@ -18,9 +18,9 @@
  * reported as a use of its successor. If the old block is still used where it was used before, it
  * has no successor.
  *
- * The distance from the cursor to the present is the period. It may hold several training steps,
- * for example all steps between two evaluations; then the length of one step is the period. Unlike
- * a layer, a step uses the same blocks as the step before, and most of the live memory.
+ * The distance from the cursor to the present may hold several training steps, for example all
+ * steps between two evaluations. The period is the length of one step. Unlike a layer, a step uses
+ * the same blocks as the step before, and half of the live memory.
  *
  * A program can also mark the beginnings of its steps. Then no step is detected: the period is the
  * length of the marked step that the cursor follows. At a mark the cursor goes to the beginning of
@@ -44,8 +44,13 @@ enum spw_predictor_kind { SPW_PREDICTOR_ALLOC, SPW_PREDICTOR_USE, SPW_PREDICTOR_
 /* A distance in events: no such event is predicted. */
 #define SPW_NEVER UINT32_MAX
 
-/* Capacities: block numbers, events of history, and marked steps. */
-enum { SPW_PREDICTOR_BLOCKS = 1 << 17, SPW_PREDICTOR_EVENTS = 1 << 19, SPW_PREDICTOR_MARKS = 64 };
+/* Capacities: block numbers, events of history, n-grams looked up, and marked steps. */
+enum {
+    SPW_PREDICTOR_BLOCKS = 1 << 17,
+    SPW_PREDICTOR_EVENTS = 1 << 19,
+    SPW_PREDICTOR_NGRAMS = 1 << 16,
+    SPW_PREDICTOR_MARKS = 64
+};
 
 struct spw_predictor_block {
     uint64_t bytes;
@@ -59,7 +64,6 @@ struct spw_predictor_block {
     uint32_t next_free;      /* events until its free ... */
     uint32_t next_free_pass; /* ... according to this forecast */
     uint32_t realloc_pass;   /* the forecast that predicted a successor to be allocated */
-    uint32_t sum_pass;       /* the last sum of live bytes that counted it */
     bool live;
     bool untracked; /* no event names it */
 };
@@ -77,19 +81,22 @@ struct spw_predictor {
     struct spw_predictor_block *blocks; /* by number; number 0 is never used */
     uint32_t *unused;                   /* stack of free block numbers */
     uint32_t block_count, unused_count;
-    uint64_t count;                      /* events so far, and the number of the next event */
-    uint64_t cursor;                     /* the past event that predicts the next one */
-    bool following;                      /* the cursor is valid */
-    bool confirmed;                      /* the events from the cursor to now have come twice */
-    uint32_t mispredict_score;           /* plus 2 for a misprediction, minus 1 for a hit */
-    uint32_t search_wait;                /* events until the next search without a cursor */
-    uint32_t forecast, sum;              /* number of the last forecast, and of the last sum */
-    uint64_t live_bytes;                 /* of all live blocks */
-    uint64_t step, step_seen;            /* length of the newest step found, and its end */
-    uint64_t measure_at;                 /* event number of the next measurement of the step */
-    uint64_t hits, misses;               /* events that matched the cursor, and that did not */
-    uint64_t marks[SPW_PREDICTOR_MARKS]; /* ring: event numbers of the marks */
-    uint64_t mark_count;                 /* marks so far */
+    uint64_t ngram;                         /* hash of the newest tokens ... */
+    uint64_t ngram_oldest;                  /* ... and the factor of the token that leaves it */
+    uint64_t count;                         /* events so far, and the number of the next event */
+    uint64_t cursor;                        /* the past event that predicts the next one */
+    bool following;                         /* the cursor is valid */
+    bool confirmed;                         /* the events from the cursor to now have come twice */
+    uint32_t mispredict_score;              /* plus 2 for a misprediction, minus 1 for a hit */
+    uint32_t forecast;                      /* number of the last forecast */
+    uint64_t live_bytes;                    /* of all live blocks */
+    uint64_t step;                          /* length of a step; 0: not known */
+    uint64_t step_seen;                     /* when the cursor was last several steps away */
+    uint64_t measure_at;                    /* event number of the next measurement of the step */
+    uint64_t hits, misses;                  /* events that matched the cursor, and that did not */
+    uint64_t marks[SPW_PREDICTOR_MARKS];    /* ring: event numbers of the marks */
+    uint64_t mark_count;                    /* marks so far */
+    uint64_t last_followed;                 /* events so far when `step` was last followed */
 };
 
 /* Allocates about 24 MiB, touched only as it fills. False when the process has no memory. */
@@ -131,7 +138,7 @@ struct spw_prediction {
     uint64_t bytes;
 };
 
-/* Predicts up to a few periods ahead. Calls `expect`, if not NULL, for each predicted allocation
+/* Predicts one period ahead. Calls `expect`, if not NULL, for each predicted allocation
  * and free, in order. Afterwards the functions below hold for every live block. */
 void spw_migrate_predictor_forecast(struct spw_predictor *predictor,
                                     void (*expect)(void *cookie,
