@@ -43,14 +43,13 @@ bool spw_migrate_access_log_open(struct spw_access_log *log, struct spw_pool *po
     log->counters = counters;
     spw_pool_large_range(pool, &base, &bytes, &log->granule_bytes);
     log->spot_capacity = (size_t)(bytes / log->granule_bytes) + 1;
-    log->need_capacity = SPW_PREDICTOR_EVENTS / SPW_TUNE_PLAN_NEEDS_SHARE;
     log->target_tier = calloc(log->spot_capacity, sizeof(*log->target_tier));
     log->last_access = calloc(log->spot_capacity, sizeof(*log->last_access));
     log->seen_cold = calloc(log->spot_capacity, sizeof(*log->seen_cold));
     log->detached = calloc(log->spot_capacity, sizeof(*log->detached));
     log->spots = calloc(log->spot_capacity, sizeof(*log->spots));
     log->chunks = calloc(log->spot_capacity, sizeof(*log->chunks));
-    log->needs = calloc(log->need_capacity, sizeof(*log->needs));
+    log->needs = calloc(SPW_PREDICTOR_EVENTS, sizeof(*log->needs));
     if (log->target_tier == NULL || log->last_access == NULL || log->seen_cold == NULL ||
         log->detached == NULL || log->spots == NULL || log->chunks == NULL || log->needs == NULL ||
         !spw_migrate_predictor_init(&log->predictor) ||
@@ -484,11 +483,9 @@ static void add_need(void *cookie, const struct spw_prediction *prediction)
     if (prediction->kind == SPW_PREDICTOR_FREE && prediction->block != 0) {
         bytes -= host_bytes(log, prediction->block);
     }
-    if (log->need_count < log->need_capacity) {
-        log->needs[log->need_count++] = (struct spw_planner_need){
-            .at = prediction->distance,
-            .bytes = prediction->kind == SPW_PREDICTOR_ALLOC ? bytes : -bytes};
-    }
+    log->needs[log->need_count++] = (struct spw_planner_need){
+        .at = prediction->distance,
+        .bytes = prediction->kind == SPW_PREDICTOR_ALLOC ? bytes : -bytes};
 }
 
 /* Merges the predictions for a block into the predictions for a chunk under it. */

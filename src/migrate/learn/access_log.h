@@ -95,9 +95,9 @@ struct spw_access_log {
     /* Scratch memory for planning. */
     struct spw_granule_info *spots;
     struct spw_planner_chunk *chunks;
-    struct spw_planner_need *needs;
+    struct spw_planner_need *needs; /* at most one for each event of the history */
     struct spw_planner_move moves[SPW_MOVE_GRANULES];
-    size_t spot_capacity, spot_count, need_capacity, need_count;
+    size_t spot_capacity, spot_count, need_count;
 };
 
 /* Opens the log of a pool and enters its live blocks. False when the process has no memory. */
