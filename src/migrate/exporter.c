@@ -43,7 +43,7 @@ static enum spw_err copy_and_switch(const struct spw_exporter *exporter)
     if (err == SPW_OK) {
         err = spw_pool_export_commit(pool);
         if (err != SPW_OK) {
-            (void)poll_until(retry_remap, pool, SPW_TUNE_REMAP_WAIT_NS);
+            (void)poll_until(retry_remap, pool, SPW_TUNE_LONG_WAIT_NS);
         }
     }
     return err;
@@ -54,7 +54,7 @@ static enum spw_err make_step(const struct spw_exporter *exporter)
 {
     struct spw_pool *pool = exporter->pool;
     uint64_t begin = spw_clock_measured_ns();
-    enum spw_err err = poll_until(spw_pool_export_drain, pool, SPW_TUNE_EXPORT_IDLE_NS);
+    enum spw_err err = poll_until(spw_pool_export_drain, pool, SPW_TUNE_LONG_WAIT_NS);
 
     if (err == SPW_OK) {
         err = SPW_E_AGAIN;
@@ -66,7 +66,7 @@ static enum spw_err make_step(const struct spw_exporter *exporter)
         spw_counter_add(&exporter->counters->closed_ns, spw_clock_measured_ns() - begin);
     }
     if (err == SPW_E_AGAIN) {
-        (void)poll_until(spw_pool_export_poll, pool, SPW_TUNE_EXPORT_END_NS);
+        (void)poll_until(spw_pool_export_poll, pool, SPW_TUNE_LONG_WAIT_NS);
     }
     spw_pool_export_end(pool);
     return err;
@@ -92,13 +92,13 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_NO_MEMORY || err == SPW_E_LIMIT;
 }
 
-/* Evicts other blocks to make room. Makes several attempts, since a migration may be abandoned.
+/* Evicts other blocks to make room. Makes attempts until `end`, since a migration may be abandoned.
  * False when all failed. */
-static bool make_room(const struct spw_exporter *exporter, int *tries)
+static bool make_room(const struct spw_exporter *exporter, uint64_t end)
 {
     struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
 
-    while (exporter->tier != NULL && (*tries)++ < SPW_TUNE_EXPORT_EVICTIONS) {
+    while (exporter->tier != NULL && spw_clock_ns() < end) {
         if (spw_migrate_evict(exporter->tier)) {
             return true;
         }
@@ -109,14 +109,13 @@ static bool make_room(const struct spw_exporter *exporter, int *tries)
 
 enum spw_err spw_migrate_export(const struct spw_exporter *exporter, uint64_t address, uint64_t id)
 {
-    uint64_t end = spw_clock_ns() + SPW_TUNE_EXPORT_WAIT_NS;
-    int tries = 0;
+    uint64_t end = spw_clock_ns() + SPW_TUNE_LONG_WAIT_NS;
     enum spw_err err;
     bool done;
 
     for (;;) {
         err = advance(exporter, address, id, &done);
-        if (is_short(err) && make_room(exporter, &tries)) {
+        if (is_short(err) && make_room(exporter, end)) {
             continue;
         }
         if ((err != SPW_OK && err != SPW_E_AGAIN) || done || spw_clock_ns() > end) {

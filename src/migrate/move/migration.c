@@ -55,7 +55,7 @@ void spw_migrate_migration_remap(const struct spw_migrator *migrator)
     char size[SPW_SIZE_TEXT];
     uint64_t address, bytes;
 
-    if (poll_until(retry_remap, migrator->pool, NULL, SPW_TUNE_REMAP_WAIT_NS) == SPW_OK) {
+    if (poll_until(retry_remap, migrator->pool, NULL, SPW_TUNE_LONG_WAIT_NS) == SPW_OK) {
         return;
     }
     address = spw_pool_move_lost(migrator->pool, &bytes);

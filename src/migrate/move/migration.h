@@ -134,7 +134,7 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
                                           uint64_t *ret_bytes);
 
 /* Called when memory is not accessible, because the driver refused to map it: the program would
- * fail when it next uses that memory. Asks the driver again for about a second, and then reports
+ * fail when it next uses that memory. Asks the driver again for two seconds, and then reports
  * this. */
 void spw_migrate_migration_remap(const struct spw_migrator *migrator);
 
