@@ -432,6 +432,23 @@ static void test_refusals_after_abandoned_ones(void **state)
     close_fixture(&f);
 }
 
+/* After two pre-copies in a row that had to be repeated, only one in 64 is tried. */
+static void test_precopies_left_out(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    f.migrator.guarded = false;
+    f.pool.vm.immediate = true;
+    for (int i = 1; i <= 64; i++) {
+        begin_to(&f, &f.a, 1, i % 2 == 1 ? SPW_TIER_HOST : SPW_TIER_DEVICE, NULL);
+        assert_int_equal(f.migrator.migrations[f.migrator.first].precopied, i <= 2 || i == 64);
+        submit(&f, f.a);
+        assert_int_equal(finish(&f), SPW_OK);
+    }
+    close_fixture(&f);
+}
+
 /* ---- two at once ---- */
 
 static void test_two_in_flight(void **state)
@@ -728,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_copy_is_refused),
         cmocka_unit_test(test_awaited_has_no_precopy),
         cmocka_unit_test(test_refusals_after_abandoned_ones),
+        cmocka_unit_test(test_precopies_left_out),
         cmocka_unit_test(test_two_in_flight),
         cmocka_unit_test(test_each_counts_its_own_accesses),
         cmocka_unit_test(test_incoming),

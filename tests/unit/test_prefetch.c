@@ -524,7 +524,7 @@ static void test_migrates_while_it_waits(void **state)
         run_ahead();
         assert_int_equal(f.migrator.in_flight, 0);
         before_submission();
-        assert_int_equal(f.throttle.pause, SPW_TUNE_THROTTLE_PAUSE);
+        assert_int_equal(f.throttle.pause, SPW_TUNE_MAX_BACKOFF);
         assert_int_equal(f.migrator.in_flight, guarded ? 2 : 0);
         assert_int_equal(prefetches(), guarded ? 2 : 0);
         close_fixture();

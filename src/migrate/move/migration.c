@@ -136,8 +136,8 @@ static void end_migration(struct spw_migrator *migrator, const struct spw_migrat
 }
 
 /* True when pre-copy is enabled and worth while. It is not if the program waits: it would end
- * before the switch begins, and without it parts are switched while others are copied. After
- * several in a row that had to be repeated, it is tried only now and then. */
+ * before the switch begins, and without it parts are switched while others are copied. After as many
+ * in a row that had to be repeated as can be in flight, it is tried only now and then. */
 static bool should_precopy(struct spw_migrator *migrator, const struct spw_migration *migration)
 {
     if (migration->detached) {
@@ -146,8 +146,8 @@ static bool should_precopy(struct spw_migrator *migrator, const struct spw_migra
     if (!migrator->overlap || migration->awaited) {
         return false;
     }
-    return migrator->wasted_precopies < SPW_TUNE_MAX_WASTED_PRECOPIES ||
-           ++migrator->wasted_precopies % SPW_TUNE_PRECOPY_RETRY_INTERVAL == 0;
+    return migrator->wasted_precopies < SPW_MOVES ||
+           ++migrator->wasted_precopies % SPW_TUNE_MAX_BACKOFF == 0;
 }
 
 /* Reads which granules the pool has chosen, and watches them. */

@@ -91,6 +91,6 @@ void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_ac
     if (throttle->pause > 0) {
         throttle->pause--;
     } else if (!await_event(throttle, now.events - lead, meanwhile, cookie)) {
-        throttle->pause = SPW_TUNE_THROTTLE_PAUSE;
+        throttle->pause = SPW_TUNE_MAX_BACKOFF;
     }
 }
