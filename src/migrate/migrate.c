@@ -116,9 +116,8 @@ static bool open_host_when_short(struct spw_migrate *tier)
 /* True when the pool has so little room left that a shortage is near. */
 static bool is_nearly_full(const struct spw_migrate *tier)
 {
-    uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
-
-    return spw_pool_room(tier->config.pool) < (int64_t)(limit / SPW_TUNE_PREPARE_SHARE);
+    return spw_pool_room(tier->config.pool) <
+           (int64_t)spw_migrate_prefetch_batch_bytes(&tier->prefetch);
 }
 
 void spw_migrate_prepare(struct spw_migrate *tier)
@@ -183,10 +182,10 @@ static enum spw_err place_on_host(struct spw_migrate *tier, const struct spw_req
 static enum spw_err evict(struct spw_migrate *tier, uint64_t bytes, bool must, uint64_t *ret_bytes)
 {
     struct spw_move_request move = {
-        .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : SPW_TUNE_COLD_FREES};
+        .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : SPW_TUNE_MATCH_EVENTS};
     struct spw_access_log_plan *plan = &tier->plan;
     struct spw_access_log_goal goal = {
-        .bytes = bytes, .most = SPW_MOVE_GRANULES, .least_age = must ? 0 : SPW_TUNE_COLD_EVENTS};
+        .bytes = bytes, .most = SPW_MOVE_GRANULES, .least_age = must ? 0 : SPW_TUNE_MATCH_EVENTS};
 
     if (atomic_load(&tier->recording)) {
         goal.completed = spw_migrate_throttle_completed(&tier->throttle, &tier->log);
@@ -225,31 +224,26 @@ static uint64_t missing_for(const struct spw_migrate *tier, uint64_t bytes)
 
 /* Bytes to evict for a request. With predictions it is a little more than the missing bytes, since
  * prefetching makes room for later requests. Without predictions it is the requested size, so that
- * the next request of that size finds room. A bound applies to large requests, which would evict
- * far more than is missing. */
-static uint64_t bytes_to_evict(struct spw_migrate *tier, uint64_t bytes, uint64_t share)
+ * the next request of that size finds room, but at least a batch, and at most a batch more than is
+ * missing. */
+static uint64_t bytes_to_evict(struct spw_migrate *tier, uint64_t bytes)
 {
-    uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
-    uint64_t missing = missing_for(tier, bytes), most = limit / SPW_TUNE_EVICT_MAX_SHARE;
+    uint64_t missing = missing_for(tier, bytes);
+    uint64_t batch = spw_migrate_prefetch_batch_bytes(&tier->prefetch);
     uint64_t events, period;
 
     if (atomic_load(&tier->recording) &&
         spw_migrate_access_log_find_period(&tier->log, &events, &period)) {
-        return missing + (tier->migrator.device_busy ? share / SPW_TUNE_BUSY_BATCH_SHARE : share);
+        return missing + (tier->migrator.device_busy ? batch / SPW_TUNE_BUSY_BATCH_SHARE : batch);
     }
-    most = missing + share > most ? missing + share : most;
-    bytes = bytes < most ? bytes : most;
-    return bytes > share ? bytes : share;
+    return spw_max(spw_min(bytes, missing + batch), batch);
 }
 
 /* Evicts until there should be room for the request. False when no block was evicted. */
 static bool make_room(struct spw_migrate *tier, const struct spw_request *request)
 {
     bool must = request->placement != NULL && request->placement->on_device;
-    uint64_t share =
-        spw_counter_get(&tier->config.counters->limit_bytes) /
-        (tier->migrator.device_busy ? SPW_TUNE_EVICT_BUSY_SHARE : SPW_TUNE_EVICT_SHARE);
-    uint64_t wanted = bytes_to_evict(tier, request->bytes, share), moved = 0, bytes = 1;
+    uint64_t wanted = bytes_to_evict(tier, request->bytes), moved = 0, bytes = 1;
     enum spw_err err = SPW_OK;
 
     while (moved < wanted && err == SPW_OK && bytes > 0) {
@@ -265,16 +259,6 @@ static bool make_room(struct spw_migrate *tier, const struct spw_request *reques
 static bool is_short(enum spw_err err)
 {
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
-}
-
-/* Number of tries to make room for a request. A part of the room may not be usable yet: it may be
- * in granules that other blocks share, or wait for pending work. A block that must be on the device
- * gets more tries. */
-static int tries_for(const struct spw_request *request)
-{
-    bool must = request->placement != NULL && request->placement->on_device;
-
-    return must ? SPW_TUNE_EVICT_MUST_TRIES : SPW_TUNE_EVICT_TRIES;
 }
 
 enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_request *request,
@@ -293,8 +277,12 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
         while (is_short(err) && spw_migrate_prefetch_finish_one(&tier->prefetch)) {
             err = spw_pool_alloc(tier->config.pool, request, ret_result);
         }
-        for (int i = tries_for(request); i > 0 && is_short(err) && make_room(tier, request); i--) {
+        /* A part of the room may not be usable yet: it may be in granules that other blocks share,
+         * or wait for pending work. Then the host serves the request, unless it must be on the
+         * device. */
+        for (bool again = true; again && is_short(err) && make_room(tier, request);) {
             err = spw_pool_alloc(tier->config.pool, request, ret_result);
+            again = request->placement != NULL && request->placement->on_device;
         }
     }
     spw_unlock(&tier->lock);
@@ -609,7 +597,7 @@ static void bring_back(struct spw_migrate *tier)
 
     spw_pool_usage(tier->config.pool, &usage);
     used = usage.live - (usage.host < usage.live ? usage.host : usage.live);
-    kept = usage.limit / SPW_TUNE_KEEP_FREE_SHARE;
+    kept = spw_migrate_prefetch_batch_bytes(&tier->prefetch);
     if (tier->host.can_migrate && used + kept < usage.limit) {
         move.bytes = usage.limit - used - kept;
         (void)spw_migrate_migration_run(&tier->migrator, &move, SPW_MIGRATION_OTHER,

@@ -171,13 +171,13 @@ static void test_idle_without_prefetching(void **state)
     open_predicted(tier_usual());
     spw_migrate_idle(tier.tier);
     assert_int_equal(prefetches(), 0);
-    assert_int_equal(tier_on_host(), DEVICE / 16);
+    assert_int_equal(tier_on_host(), DEVICE / 32);
     tier_close();
     tier_open(overlapping(false));
     tier_fill_and_age(0);
     assert_true(spw_migrate_evict(tier.tier));
     spw_migrate_idle(tier.tier);
-    assert_int_equal(tier_on_host(), DEVICE / 16);
+    assert_int_equal(tier_on_host(), DEVICE / 32);
     tier_close();
 }
 
@@ -189,7 +189,7 @@ static void test_evicted_with_predictions(void **state)
     open_predicted(tier_usual());
     (void)tier_take(32); /* all the room that there was */
     (void)tier_take(4);
-    assert_int_equal(tier_on_host(), 32 + 4 + 1 + 1);
+    assert_int_equal(tier_on_host(), 32 + 4 + 1 + 2);
     for (int i = BLOCKS / 2; i < BLOCKS / 2 + 6; i++) {
         assert_false(tier_is_on_host(i));
     }

@@ -207,7 +207,7 @@ static void test_swap(void **state)
     }
 }
 
-/* A batch depends on what is on the host, between bounds that depend on the device. */
+/* A batch depends on what is on the host, up to a bound that depends on the device. */
 static void test_size_of_a_batch(void **state)
 {
     static const struct {
@@ -215,8 +215,8 @@ static void test_size_of_a_batch(void **state)
         size_t batch;
     } cases[] = {
         {100, 50, 4},      /* the smallest at all */
-        {1200, 48, 12},    /* a 96th of the device */
-        {1200, 240, 30},   /* an eighth of what is on the host */
+        {1200, 48, 6},     /* an eighth of what is on the host */
+        {1200, 240, 30},   /* the same */
         {1200, 600, 18},   /* a 32nd of the device */
         {1200, 599, 18},   /* in whole granules */
         {4096, 1024, 96},  /* 3072 / 32 */
@@ -240,29 +240,29 @@ static void test_less_than_a_batch(void **state)
 {
     enum { COUNT = 1600, FIRST = 800, NEAR = COUNT / 16 };
 
-    for (int hosts = 16; hosts <= 17; hosts++) { /* a batch is of 17 */
+    for (int hosts = 3; hosts <= 4; hosts++) { /* a batch is of 4 */
         for (int ahead = NEAR - 1; ahead <= NEAR; ahead++) {
             open_fixture(COUNT, FIRST, FIRST + hosts, 100, false);
             learn(FIRST - ahead);
             advance();
-            assert_int_equal(f.migrator.in_flight, ahead < NEAR || hosts >= 17);
+            assert_int_equal(f.migrator.in_flight, ahead < NEAR || hosts >= 4);
             assert_int_equal(prefetches(), f.migrator.in_flight);
             close_fixture();
         }
     }
 }
 
-/* A device that need not idle is worth an eighth of a batch. */
+/* A device that need not idle is worth a part of a batch. */
 static void test_small_batches_beside_work(void **state)
 {
     enum { COUNT = 1600, FIRST = 800 };
 
-    for (int hosts = 1; hosts <= 2; hosts++) {
-        open_fixture(COUNT, FIRST, FIRST + hosts, 100, true);
-        f.migrator.device_busy = true;
+    for (int busy = 0; busy <= 1; busy++) {
+        open_fixture(COUNT, FIRST, FIRST + 3, 100, true);
+        f.migrator.device_busy = busy;
         learn(FIRST - 200);
         advance();
-        assert_int_equal(f.migrator.in_flight, hosts == 2);
+        assert_int_equal(f.migrator.in_flight, busy);
         close_fixture();
     }
 }
@@ -318,7 +318,7 @@ static void test_pause_after_a_useless_plan(void **state)
 {
     uint64_t before;
 
-    open_fixture(1600, 800, 810, 100, false);
+    open_fixture(1600, 800, 803, 100, false);
     learn(400);
     before = spw_clock_ns();
     advance();
@@ -411,7 +411,7 @@ static void test_map_ahead(void **state)
         spw_pool_map_ahead(f.pool.pool, 3);
         assert_true(spw_migrate_prefetch_finish_one(&f.prefetch));
         assert_int_equal(f.migrator.device_busy, busy);
-        assert_int_equal(f.pool.pool->space.ahead, busy ? SPW_TUNE_BUSY_MAP_AHEAD : 0);
+        assert_int_equal(f.pool.pool->space.ahead, busy ? SPW_TUNE_BATCH_MIN : 0);
         close_fixture();
     }
 }

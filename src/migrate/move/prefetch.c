@@ -1,7 +1,13 @@
 #include "migrate/move/prefetch.h"
 
+#include "common/minmax.h"
 #include "migrate/tuning.h"
 #include "system/clock.h"
+
+uint64_t spw_migrate_prefetch_batch_bytes(const struct spw_prefetch *prefetch)
+{
+    return spw_counter_get(&prefetch->migrator->counters->limit_bytes) / SPW_TUNE_BATCH_SHARE;
+}
 
 /* Finishes the oldest migration, if one is in flight. */
 static void finish(struct spw_prefetch *prefetch)
@@ -11,7 +17,7 @@ static void finish(struct spw_prefetch *prefetch)
 
     if (migrator->in_flight > 0) {
         (void)spw_migrate_migration_finish(migrator, prefetch->patience_ns, &bytes);
-        spw_pool_map_ahead(migrator->pool, migrator->device_busy ? SPW_TUNE_BUSY_MAP_AHEAD : 0);
+        spw_pool_map_ahead(migrator->pool, migrator->device_busy ? SPW_TUNE_BATCH_MIN : 0);
     }
 }
 
@@ -29,18 +35,16 @@ void spw_migrate_prefetch_finish_all(struct spw_prefetch *prefetch)
     (void)spw_migrate_migration_release(prefetch->migrator);
 }
 
-/* Largest number of granules in one migration, each way. */
-static uint64_t batch_granules(const struct spw_migrator *migrator)
+/* Largest number of granules in one migration, each way: small batches if little has spilled. */
+static uint64_t batch_granules(const struct spw_prefetch *prefetch)
 {
-    uint64_t limit = spw_counter_get(&migrator->counters->limit_bytes);
+    const struct spw_migrator *migrator = prefetch->migrator;
     uint64_t host = spw_counter_get(&migrator->counters->host_bytes);
-    uint64_t bytes = host / SPW_TUNE_BATCH_HOST_SHARE, most = SPW_MOVE_GRANULES / 2, batch;
+    uint64_t bytes =
+        spw_min(host / SPW_TUNE_BATCH_HOST_SHARE, spw_migrate_prefetch_batch_bytes(prefetch));
 
-    bytes = bytes < limit / SPW_TUNE_BATCH_SMALL_SHARE ? limit / SPW_TUNE_BATCH_SMALL_SHARE : bytes;
-    bytes = bytes > limit / SPW_TUNE_BATCH_SHARE ? limit / SPW_TUNE_BATCH_SHARE : bytes;
-    batch = bytes / migrator->granule_bytes;
-    batch = batch > most ? most : batch;
-    return batch < SPW_TUNE_BATCH_MIN ? SPW_TUNE_BATCH_MIN : batch;
+    return spw_max(spw_min(bytes / migrator->granule_bytes, SPW_MOVE_GRANULES / 2),
+                   SPW_TUNE_BATCH_MIN);
 }
 
 /* False when the migration could not begin. */
@@ -80,7 +84,7 @@ static bool start_predicted_migration(struct spw_prefetch *prefetch,
                                       const struct spw_access_log_snapshot *completed)
 {
     const struct spw_migrator *migrator = prefetch->migrator;
-    uint64_t batch = batch_granules(migrator);
+    uint64_t batch = batch_granules(prefetch);
     uint64_t least = migrator->device_busy ? batch / SPW_TUNE_BUSY_BATCH_SHARE : batch;
     struct spw_access_log_plan *plan = &prefetch->plan;
     struct spw_access_log_goal goal = {.most = (size_t)batch, .completed = completed};

@@ -36,6 +36,9 @@ struct spw_prefetch {
     struct spw_access_log_plan plan, hot_plan; /* scratch, larger than a stack allows */
 };
 
+/* The share of the device's limit that is moved or kept free at once. */
+uint64_t spw_migrate_prefetch_batch_bytes(const struct spw_prefetch *prefetch);
+
 /* True when the caller's next submission should advance prefetching. Any thread, no lock. */
 bool spw_migrate_prefetch_is_due(const struct spw_prefetch *prefetch);
 
