@@ -235,10 +235,10 @@ static void test_size_of_a_batch(void **state)
     }
 }
 
-/* Less than a batch waits until the first of it is needed within a 16th of the period. */
+/* Less than a batch waits until the first of it is needed within a 32nd of the period. */
 static void test_less_than_a_batch(void **state)
 {
-    enum { COUNT = 1600, FIRST = 800, NEAR = COUNT / 16 };
+    enum { COUNT = 1600, FIRST = 800, NEAR = COUNT / 32 };
 
     for (int hosts = 3; hosts <= 4; hosts++) { /* a batch is of 4 */
         for (int ahead = NEAR - 1; ahead <= NEAR; ahead++) {
@@ -299,7 +299,7 @@ static void test_distance_of_plans(void **state)
     static const struct {
         int count;
         uint64_t events;
-    } cases[] = {{512, 16}, {2048, 32}, {4096, 64}};
+    } cases[] = {{512, 16}, {2048, 64}, {4096, 128}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         open_fixture(cases[i].count, 200, 300, 0, false);
@@ -579,7 +579,7 @@ static void test_hot_blocks(void **state)
 {
     for (int soon = 0; soon < 2; soon++) {
         open_fixture(64, 40, 41, 20, true);
-        learn(soon ? 9 : 8); /* the lead is 32 events */
+        learn(soon ? 25 : 24); /* the lead is 16 events */
         for (int periods = 0; periods < 3; periods++) {
             bool moves = soon && periods == 2;
 
@@ -604,7 +604,7 @@ static void test_hot_blocks(void **state)
 static void test_plans_that_make_room(void **state)
 {
     open_fixture(64, 40, 41, 20, true);
-    learn(9);
+    learn(25);
     for (int periods = 0; periods < 3; periods++) {
         const struct spw_access_log_goal room = {.bytes = GRANULE, .most = 4};
 
@@ -638,7 +638,7 @@ static void test_needs_after_the_wait(void **state)
 static void test_a_block_cools(void **state)
 {
     open_fixture(64, 40, 41, 20, true);
-    learn(9);
+    learn(25);
     for (int periods = 0; periods < 3; periods++) {
         spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
         run_to(f.next);

@@ -8,7 +8,7 @@
 #include "system/clock.h"
 #include "migrate/move/barrier.h"
 
-enum { PERIOD = 4096, LEAST_LEAD = 32, PAUSE = 64, WAIT_NS = 100000 };
+enum { PERIOD = 2048, LEAST_LEAD = 16, PAUSE = 64, WAIT_NS = 100000 };
 
 static struct {
     struct pool_fixture pool;
@@ -175,7 +175,7 @@ static void test_distance_of_marks(void **state)
     static const struct {
         uint64_t period;
         int events;
-    } cases[] = {{1, 8}, {32 * 64 + 63, 8}, {36 * 64, 9}, {PERIOD, 16}};
+    } cases[] = {{1, 4}, {16 * 32 + 31, 4}, {20 * 32, 5}, {PERIOD, 16}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         open_fixture(false);
@@ -258,12 +258,12 @@ static void test_lead(void **state)
     struct spw_throttle throttle = {.guarded = false};
 
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, false), PERIOD / 8);
-    assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, true), PERIOD / 64);
+    assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, true), PERIOD / 32);
     throttle.guarded = true;
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, false), PERIOD / 32);
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, true), PERIOD / 32);
-    assert_int_equal(spw_migrate_throttle_lead(&throttle, 32 * 32 - 1, true), LEAST_LEAD);
-    assert_int_equal(spw_migrate_throttle_lead(&throttle, 33 * 32, true), LEAST_LEAD + 1);
+    assert_int_equal(spw_migrate_throttle_lead(&throttle, 16 * 32 - 1, true), LEAST_LEAD);
+    assert_int_equal(spw_migrate_throttle_lead(&throttle, 17 * 32, true), LEAST_LEAD + 1);
     assert_int_equal(spw_migrate_throttle_lead(&throttle, 0, false), LEAST_LEAD);
 }
 

@@ -595,7 +595,7 @@ static void plan(struct spw_access_log *log, const struct spw_access_log_goal *g
                                       .needs = log->needs,
                                       .granule_bytes = log->granule_bytes,
                                       .most = goal->most,
-                                      .least_gap = SPW_TUNE_VICTIM_MIN_EVENTS};
+                                      .least_gap = SPW_TUNE_MIN_EVENTS};
     uint64_t base, period = spw_migrate_predictor_period(&log->predictor);
     int64_t room;
 
@@ -610,11 +610,11 @@ static void plan(struct spw_access_log *log, const struct spw_access_log_goal *g
     input.need_count = log->need_count;
     input.fetch = goal->bytes == 0;
     input.room_bytes = goal->bytes > 0 ? 0 : room - (int64_t)goal->kept;
-    input.least_age = period > 0 ? SPW_TUNE_VICTIM_MIN_EVENTS : goal->least_age;
+    input.least_age = period > 0 ? SPW_TUNE_MIN_EVENTS : goal->least_age;
     if (goal->bytes == 0) {
         input.least_gap += (uint32_t)(period / SPW_TUNE_VICTIM_GAP_SHARE);
     }
-    input.grain_events = (uint32_t)(period / SPW_TUNE_GRAIN_SHARE);
+    input.grain_events = (uint32_t)(period / SPW_TUNE_PERIOD_SHARE);
     ret_plan->count = spw_migrate_planner_run(&input, moves, &ret_plan->at);
     ret_plan->granules = 0;
     for (size_t i = 0; i < ret_plan->count; i++) {

@@ -96,7 +96,7 @@ static bool start_predicted_migration(struct spw_prefetch *prefetch,
         return true;
     }
     return plan->count > 0 &&
-           (plan->granules >= least || plan->at < prefetch->period / SPW_TUNE_URGENT_SHARE) &&
+           (plan->granules >= least || plan->at < spw_migrate_throttle_moment(prefetch->period)) &&
            begin_migration(prefetch, plan, goal.completed);
 }
 
@@ -105,7 +105,7 @@ static bool start_predicted_migration(struct spw_prefetch *prefetch,
 static void plan_next(struct spw_prefetch *prefetch)
 {
     const struct spw_access_log_snapshot *completed;
-    uint64_t events, pause, worked;
+    uint64_t events, worked;
     bool predicted;
 
     if (spw_clock_measured_ns() < prefetch->quiet_until) {
@@ -120,9 +120,7 @@ static void plan_next(struct spw_prefetch *prefetch)
         prefetch->quiet_until = spw_clock_measured_ns() +
                                 (SPW_TUNE_PLAN_TIME_SHARE - 1) * (spw_clock_worked_ns() - worked);
     }
-    pause = prefetch->period / SPW_TUNE_PLAN_SHARE;
-    pause = pause > SPW_TUNE_PLAN_MIN_EVENTS ? pause : SPW_TUNE_PLAN_MIN_EVENTS;
-    atomic_store(&prefetch->plan_at, events + pause);
+    atomic_store(&prefetch->plan_at, events + spw_migrate_throttle_moment(prefetch->period));
     atomic_store(&prefetch->calls, 0);
 }
 

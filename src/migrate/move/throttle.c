@@ -1,5 +1,6 @@
 #include "migrate/move/throttle.h"
 
+#include "common/minmax.h"
 #include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
 #include "system/backoff.h"
@@ -27,21 +28,17 @@ const struct spw_access_log_snapshot *spw_migrate_throttle_completed(struct spw_
     return now.submissions - then->submissions == now.complete - then->complete ? then : NULL;
 }
 
-/* A part of the period, in events. */
-static uint64_t share_of_period(uint64_t period, uint64_t share)
+uint64_t spw_migrate_throttle_moment(uint64_t period)
 {
-    uint64_t events = period / share;
-
-    return events < SPW_TUNE_LEAD_MIN_EVENTS ? SPW_TUNE_LEAD_MIN_EVENTS : events;
+    return spw_max(period / SPW_TUNE_PERIOD_SHARE, SPW_TUNE_MIN_EVENTS);
 }
 
 uint64_t spw_migrate_throttle_lead(const struct spw_throttle *throttle, uint64_t period,
                                    bool migrating)
 {
-    if (throttle->guarded) {
-        return share_of_period(period, SPW_TUNE_LEAD_GUARDED_SHARE);
-    }
-    return share_of_period(period, migrating ? SPW_TUNE_LEAD_MOVING_SHARE : SPW_TUNE_LEAD_SHARE);
+    uint64_t moment = spw_migrate_throttle_moment(period);
+
+    return throttle->guarded || migrating ? moment : spw_max(period / SPW_TUNE_LEAD_SHARE, moment);
 }
 
 /* Waits until the device has completed all work before an event. */
@@ -73,7 +70,7 @@ void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_ac
     const struct spw_access_log_snapshot now =
         spw_migrate_access_log_snapshot(log, spw_migrate_barrier_submissions());
     uint64_t interval =
-        period > 0 ? share_of_period(period, SPW_TUNE_LEAD_MOVING_SHARE) / SPW_TUNE_MARK_SHARE : 0;
+        period > 0 ? spw_migrate_throttle_moment(period) / SPW_TUNE_MARK_SHARE : 0;
 
     if (now.events - throttle->marked < interval) {
         return;

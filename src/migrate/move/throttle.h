@@ -37,6 +37,9 @@ void spw_migrate_throttle_init(struct spw_throttle *throttle, struct spw_pool *p
 const struct spw_access_log_snapshot *spw_migrate_throttle_completed(struct spw_throttle *throttle,
                                                                      struct spw_access_log *log);
 
+/* A moment, in events: a small share of the period. */
+uint64_t spw_migrate_throttle_moment(uint64_t period);
+
 /* The lead, in events, that the program may have; `migrating`: a migration is in flight. */
 uint64_t spw_migrate_throttle_lead(const struct spw_throttle *throttle, uint64_t period,
                                    bool migrating);
