@@ -452,7 +452,7 @@ static void test_removed_places(void **state)
 }
 
 /* The first victim among six neighbours, used from 1000 on, and one granule that is alone. */
-static uint32_t first_of_seven_in_grains(uint32_t apart, uint32_t alone, uint32_t grain)
+static uint32_t first_of_seven(uint32_t apart, uint32_t alone, uint32_t grain)
 {
     struct spw_planner_chunk granules[7];
     const struct spw_planner_need need = {.at = 1, .bytes = GRANULE};
@@ -475,22 +475,14 @@ static uint32_t first_of_seven_in_grains(uint32_t apart, uint32_t alone, uint32_
     return moves[0].index;
 }
 
-static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
-{
-    return first_of_seven_in_grains(apart, alone, 10);
-}
-
+/* Next uses within a grain are equal, so neighbours go together. */
 static void test_neighbours_go_together(void **state)
 {
-    assert_int_equal(first_of_seven_in_grains(0, 1010, 0), 20); /* without grains */
-    assert_int_equal(first_of_seven(0, 1159), 10);
-    assert_int_equal(first_of_seven(0, 1170), 20);
-    assert_int_equal(first_of_seven(10, 1100), 15); /* one grain apart */
-
-    assert_int_equal(first_of_seven(0, 1100), 10);
-    assert_int_equal(first_of_seven(0, 1500), 20);
-    /* Neighbours that are not used at about the same time are no run. */
-    assert_int_equal(first_of_seven(30, 1200), 20);
+    assert_int_equal(first_of_seven(0, 1001, 0), 20);
+    assert_int_equal(first_of_seven(0, 1009, 10), 10);
+    assert_int_equal(first_of_seven(0, 1010, 10), 20);
+    assert_int_equal(first_of_seven(10, 1059, 10), 15);
+    assert_int_equal(first_of_seven(10, 1060, 10), 20);
 }
 
 int main(void)

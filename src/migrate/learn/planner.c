@@ -1,7 +1,5 @@
 #include "migrate/learn/planner.h"
 
-#include "migrate/tuning.h"
-
 /* The order of the two queues. On the host the chunk with the first use comes first. On the device
  * the best victim comes first: by low priority, then by late use, then by age. */
 static bool is_before(const struct spw_planner_chunk *left, const struct spw_planner_chunk *right)
@@ -241,38 +239,6 @@ static void rank(const struct spw_planner_input *input)
     }
 }
 
-/* True when a chunk migrates in one run with the one before it in the list. */
-static bool continues(const struct spw_planner_chunk *chunk)
-{
-    const struct spw_planner_chunk *before = chunk - 1;
-    uint32_t apart =
-        chunk->rank > before->rank ? chunk->rank - before->rank : before->rank - chunk->rank;
-
-    return chunk->index == before->index + before->count && chunk->host == before->host &&
-           apart <= 1;
-}
-
-/* Each run of neighbouring chunks costs driver calls of its own, which take as long as copying
- * several chunks. So chunks in short runs rank as used sooner, and are evicted later. */
-static void keep_short_runs(const struct spw_planner_input *input)
-{
-    for (size_t i = 0, end; i < input->chunk_count; i = end) {
-        struct spw_planner_chunk *chunks = input->chunks;
-        size_t length = chunks[i].count;
-
-        for (end = i + 1; end < input->chunk_count && continues(&chunks[end]); end++) {
-            length += chunks[end].count;
-        }
-        for (size_t k = i; k < end && length < SPW_TUNE_SHORT_RUN; k++) {
-            if (!chunks[k].host && chunks[k].rank != UINT32_MAX) {
-                chunks[k].rank -= chunks[k].rank < SPW_TUNE_SHORT_RUN_BONUS
-                                      ? chunks[k].rank
-                                      : SPW_TUNE_SHORT_RUN_BONUS;
-            }
-        }
-    }
-}
-
 size_t spw_migrate_planner_run(const struct spw_planner_input *input,
                                struct spw_planner_move *ret_moves, uint32_t *ret_at)
 {
@@ -285,9 +251,6 @@ size_t spw_migrate_planner_run(const struct spw_planner_input *input,
     size_t hosts;
 
     rank(input);
-    if (input->grain_events > 0) {
-        keep_short_runs(input);
-    }
     hosts = part(input->chunks, input->chunk_count);
     walk.hosts = make_queue(input->chunks, hosts);
     walk.victims = make_queue(input->chunks + hosts, input->chunk_count - hosts);
