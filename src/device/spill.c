@@ -1,7 +1,5 @@
 #include "device/spill.h"
 
-#include <pthread.h>
-
 #include "device/device.h"
 #include "device/lease.h"
 #include "device/one_memory.h"
@@ -218,14 +216,13 @@ static void explain_fault(void)
  * each waits until the explanation is written. */
 void spw_device_explain_fault(void)
 {
-    static pthread_once_t explained = PTHREAD_ONCE_INIT;
     uint64_t detached = 0;
 
     for (int i = 0; i < spw_device_count(); i++) {
         detached += spw_counter_get(&spw_device_at(i)->counters->detached_bytes);
     }
     if (detached > 0) {
-        (void)pthread_once(&explained, explain_fault);
+        (void)pthread_once(&spw_devices.fault_explained, explain_fault);
     }
 }
 

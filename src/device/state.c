@@ -1,3 +1,3 @@
 #include "device/state.h"
 
-struct spw_devices spw_devices;
+struct spw_devices spw_devices = {.fault_explained = PTHREAD_ONCE_INIT};

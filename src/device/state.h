@@ -4,6 +4,7 @@
  * lock. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -98,6 +99,7 @@ struct spw_devices {
                                         asked for */
     atomic_flag gave_up_moves;       /* the report was written that an unseen library is loaded
                                         (process/unseen.h) */
+    pthread_once_t fault_explained;  /* spw_device_explain_fault */
 };
 
 extern struct spw_devices spw_devices;

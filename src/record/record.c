@@ -100,6 +100,9 @@ static void name_all(const struct spw_record_start *start)
             put_name(SPW_RECORD_NAMED_ABOUT, i, start->about[i]);
         }
     }
+    if (start->card[0] != '\0') {
+        put_name(SPW_RECORD_NAMED_ABOUT, SPW_RECORD_ABOUT_CARD, start->card);
+    }
     text[0] = text[sizeof(text) - 1] = '\0';
     (void)gethostname(text, sizeof(text) - 1);
     put_name(SPW_RECORD_NAMED_ABOUT, SPW_RECORD_ABOUT_HOST, text);

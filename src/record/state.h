@@ -30,8 +30,9 @@ struct spw_record_start {
                                                      the last one */
     const char *(*rule_name)(int rule);           /* returns the name of a rule, from 0; NULL behind
                                                      the last one */
-    const char *about[SPW_RECORD_ABOUT_COUNT]; /* by enum spw_record_about, without the host; NULL:
-                                                  unknown */
+    const char *about[SPW_RECORD_ABOUT_COUNT]; /* by enum spw_record_about, without host and card;
+                                                  NULL: unknown */
+    char card[160];                            /* the driver's name of device 0; "": unknown */
 };
 
 /* The last values in the block. The next event is stored relative to them. */

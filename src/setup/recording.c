@@ -31,21 +31,18 @@ static const char *rule_name(int rule)
     return policy != NULL && (size_t)rule < policy->rule_count ? policy->rules[rule].name : NULL;
 }
 
-/* Returns the driver's name of device 0, or NULL. The text stays valid. */
-static const char *card_name(struct spw_driver *driver)
+/* Writes the driver's name of device 0, if it has one. */
+static void write_card(struct spw_driver *driver, char *ret_text, size_t size)
 {
-    static char text[160];
     char name[128] = "";
 
     if (driver->cuDeviceGetName == NULL || spw_device_count() == 0 ||
         SPW_DRIVER_CALL(driver, -1, cuDeviceGetName, name, (int)sizeof(name),
                         spw_device_at(0)->handle) != CUDA_SUCCESS) {
-        return NULL;
+        return;
     }
     name[sizeof(name) - 1] = '\0';
-    (void)snprintf(text, sizeof(text), "%s%s", name,
-                   driver->simulated != NULL ? ", simulated" : "");
-    return text;
+    (void)snprintf(ret_text, size, "%s%s", name, driver->simulated != NULL ? ", simulated" : "");
 }
 
 void spw_setup_recording(struct spw_driver *driver)
@@ -53,7 +50,7 @@ void spw_setup_recording(struct spw_driver *driver)
     struct spw_option_value path = spw_option_get(SPW_OPT_SPILLWAY_RECORD, NULL, 0);
     struct spw_option_value size = spw_option_get(SPW_OPT_SPILLWAY_RECORD_SIZE, NULL, 0);
     struct spw_stats *stats = spw_process_stats();
-    const struct spw_record_start start = {
+    struct spw_record_start start = {
         .path = path.text,
         .limit = size.percent ? size.permille : size.bytes,
         .permille = size.percent,
@@ -66,11 +63,11 @@ void spw_setup_recording(struct spw_driver *driver)
         .rule_name = rule_name,
         .about = {[SPW_RECORD_ABOUT_PROGRAM] = stats->process,
                   [SPW_RECORD_ABOUT_MODE] = stats->mode,
-                  [SPW_RECORD_ABOUT_POLICY] = rule_name(0) != NULL ? stats->policy : NULL,
-                  [SPW_RECORD_ABOUT_CARD] = path.set ? card_name(driver) : NULL},
+                  [SPW_RECORD_ABOUT_POLICY] = rule_name(0) != NULL ? stats->policy : NULL},
     };
 
     if (path.set) {
+        write_card(driver, start.card, sizeof(start.card));
         spw_record_start(&start);
         driver->called = note_call;
     }

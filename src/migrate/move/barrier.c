@@ -15,9 +15,6 @@ static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec"))
 /* The calling thread has borrowed the barrier from a pause. */
 static _Thread_local bool borrows __attribute__((tls_model("initial-exec")));
 
-/* Called by each thread that begins to wait for the end of a pause; may be NULL. */
-static void (*_Atomic on_arrival)(void);
-
 void spw_migrate_barrier_arm(void)
 {
     atomic_store(&spw_migrate_barrier.armed, true);
@@ -62,7 +59,7 @@ static void leave_slot(struct spw_thread_slot *slot)
 /* If a pause holds the barrier, announces that this thread begins to wait for its end. */
 static void announce_arrival(void)
 {
-    void (*arrived)(void) = atomic_load(&on_arrival);
+    void (*arrived)(void) = atomic_load(&spw_migrate_barrier.on_arrival);
 
     if (atomic_load(&spw_migrate_barrier.held) != 0 && arrived != NULL) {
         arrived();
@@ -235,7 +232,7 @@ bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void))
 {
     struct spw_backoff backoff = {.limit_ns = most_ns};
 
-    atomic_store(&on_arrival, arrived);
+    atomic_store(&spw_migrate_barrier.on_arrival, arrived);
     atomic_store(&spw_migrate_barrier.held, 1);
     while (!close_barrier(2)) {
         if (!spw_backoff_pause(&backoff)) {

@@ -48,6 +48,8 @@ struct spw_migrate_barrier {
     _Atomic bool armed;      /* in use; set once, before the first submission */
     _Atomic uint32_t held;   /* not 0: a pause holds it closed, or is about to; a futex word */
     _Atomic uint32_t loan;   /* enum spw_migrate_barrier_loan */
+    /* Called by each thread that begins to wait for the end of a pause; may be NULL. */
+    void (*_Atomic on_arrival)(void);
 };
 
 extern struct spw_migrate_barrier spw_migrate_barrier;
