@@ -101,8 +101,8 @@ bool spw_device_make_room(void);
  * memory to the program. Returns false if there is none. */
 bool spw_device_make_host_room(void);
 
-/* Room is made so many times for a call at most. What one time frees may be less than the call needs:
- * a spare chunk, for example, where the code of a kernel needs two. */
+/* Room is made so many times for a call at most. What is freed at first may be less than the call
+ * needs: one spare chunk, for example, when the code of a kernel needs two. */
 enum { SPW_DEVICE_ROOM_TRIES = 64 };
 
 /* Calls the real driver. While it is out of memory and room can be made, repeats the call. */

@@ -1,7 +1,7 @@
 /* The driver needs more memory than the pool has to spare, while blocks fill the device.
  *
- * It allocates blocks until the device is full, frees one, and then takes three times as much from a
- * memory pool of its own, which the driver serves. Made for a device of 64 MiB. Exit 0 when all
+ * It allocates blocks until the device is full, frees one, and then takes three times as much from
+ * a memory pool of its own, which the driver serves. Made for a device of 64 MiB. Exit 0 when all
  * content is right. */
 #include "common.h"
 

@@ -612,7 +612,7 @@ static void plan(struct spw_access_log *log, const struct spw_access_log_goal *g
     input.room_bytes = goal->bytes > 0 ? 0 : room - (int64_t)goal->kept;
     input.least_age = period > 0 ? SPW_TUNE_MIN_EVENTS : goal->least_age;
     if (goal->bytes == 0) {
-        input.least_gap += (uint32_t)(period / SPW_TUNE_VICTIM_GAP_SHARE);
+        input.least_gap += (uint32_t)(period / SPW_TUNE_LEAD_SHARE);
     }
     input.grain_events = (uint32_t)(period / SPW_TUNE_PERIOD_SHARE);
     ret_plan->count = spw_migrate_planner_run(&input, moves, &ret_plan->at);

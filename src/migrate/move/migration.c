@@ -136,8 +136,8 @@ static void end_migration(struct spw_migrator *migrator, const struct spw_migrat
 }
 
 /* True when pre-copy is enabled and worth while. It is not if the program waits: it would end
- * before the switch begins, and without it parts are switched while others are copied. After as many
- * in a row that had to be repeated as can be in flight, it is tried only now and then. */
+ * before the switch begins, and without it parts are switched while others are copied. When as many
+ * in a row as can be in flight had to be repeated, it is tried only now and then. */
 static bool should_precopy(struct spw_migrator *migrator, const struct spw_migration *migration)
 {
     if (migration->detached) {
