@@ -16,7 +16,7 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 # These are not everywhere; the object opens both, the command is linked with the second.
 LIBRARIES = ("libunwind.so.8", "libcjson.so.1")
-GLIBC = re.compile(r"(ld-linux-x86-64|libc|libm|libdl|librt|libpthread)\.so\.")
+GLIBC = re.compile(r"(ld-linux-[a-z0-9-]+|libc|libm|libdl|librt|libpthread)\.so\.")
 
 
 class Broken(Exception):
@@ -28,9 +28,9 @@ def output(*command):
                           check=True).stdout
 
 
-def find_library(name, root):
+def find_library(name, root, tools):
     """The file of a library below `root`."""
-    multiarch = output("gcc", "-print-multiarch").strip()
+    multiarch = output(f"{tools}gcc", "-print-multiarch").strip()
     for folder in ("lib", "usr/lib"):
         file = pathlib.Path(root, folder, multiarch, name)
         if file.exists():
@@ -48,32 +48,30 @@ def licence(name, root):
     return pathlib.Path(root, "usr/share/doc", name.replace(".so.", ""), "copyright")
 
 
-def copy_libraries(folder, root):
+def copy_libraries(folder, root, tools):
     """Copies LIBRARIES and all that they need into a folder, where they find each other."""
     folder.mkdir()
     names = list(LIBRARIES)
     for name in names:
-        file = find_library(name, root)
+        file = find_library(name, root, tools)
         shutil.copyfile(file, folder / name)
         shutil.copyfile(licence(name, root), folder / f"{name}.copyright")
         output("patchelf", "--set-rpath", "$ORIGIN", folder / name)
         names += [need for need in needs(file) if not GLIBC.match(need) and need not in names]
 
 
-def strip(*files):
-    output("strip", "--strip-unneeded", *files)
-
-
-def pack(build, folder, root="/"):
+def pack(build, folder, root="/", tools=""):
     """Fills a new folder from a build folder. The libraries are those below `root`; None: those of
-    the machine that builds are used there."""
+    the machine that builds are used there. `tools` is the prefix of the compiler's name and of
+    binutils'."""
     folder.mkdir(parents=True)
     for name in ("spillway", "libspillway.so"):
         shutil.copy(build / name, folder / name)
     (folder / "sim").mkdir()
     for file in sorted((build / "sim").glob("lib*.so.*")):
         shutil.copy(file, folder / "sim" / file.name)
-    strip(folder / "spillway", folder / "libspillway.so", *(folder / "sim").iterdir())
+    output(f"{tools}strip", "--strip-unneeded", folder / "spillway", folder / "libspillway.so",
+           *(folder / "sim").iterdir())
     shutil.copytree(build / "sim/single_rank", folder / "sim/single_rank",
                     ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "policies").mkdir()
@@ -84,14 +82,14 @@ def pack(build, folder, root="/"):
     (folder / "python").mkdir()
     shutil.copy(SOURCE / "python/spillway/_recompute.py", folder / "python/recompute.py")
     if root is not None:
-        copy_libraries(folder / "lib", root)
+        copy_libraries(folder / "lib", root, tools)
         output("patchelf", "--set-rpath", "$ORIGIN/lib", folder / "spillway")
 
 
-def newer_symbols(file, glibc):
+def newer_symbols(file, glibc, tools):
     """The symbols, with their versions, that a file needs of a newer glibc; none if it is no
     object."""
-    done = subprocess.run(["objdump", "-T", file], capture_output=True, text=True)
+    done = subprocess.run([f"{tools}objdump", "-T", file], capture_output=True, text=True)
     newest = tuple(map(int, glibc.split(".")))
     return [f"{name} of glibc {text}"
             for text, name in re.findall(r"\*UND\*.*GLIBC_([0-9.]+)\)?\s+(\S+)$", done.stdout,
@@ -99,11 +97,11 @@ def newer_symbols(file, glibc):
             if tuple(map(int, text.split("."))) > newest]
 
 
-def check(folder, glibc):
+def check(folder, glibc, tools=""):
     """Raises Broken if a file of the folder needs a newer glibc, or names the folder of this
     tree."""
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        newer = newer_symbols(file, glibc)
+        newer = newer_symbols(file, glibc, tools)
         if newer:
             raise Broken(f"{file} needs {', '.join(newer)}")
         if str(SOURCE).encode() in file.read_bytes():

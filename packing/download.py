@@ -75,15 +75,15 @@ def source(suite, component, address=None):
     """The line of sources.list for a suite of the main or the security archive."""
     if address is None:
         address = mirror("debian-security" if suite.endswith("-security") else "debian")
-    return f"deb [arch=amd64 signed-by={KEYRING}] {address} {suite} {component}\n"
+    return f"deb [signed-by={KEYRING}] {address} {suite} {component}\n"
 
 
 class Apt:
     """apt-get and apt-cache with sources, lists and state of their own, in the folder `folder`; it
     seems to them that nothing is installed."""
 
-    def __init__(self, folder, sources):
-        """sources: lines of sources.list."""
+    def __init__(self, folder, sources, architecture="amd64"):
+        """sources: lines of sources.list. architecture: the packages', as Debian names it."""
         for name in ("lists/partial", "cache/archives/partial", "log"):
             (folder / name).mkdir(parents=True)
         (folder / "status").touch()
@@ -94,9 +94,9 @@ class Apt:
             "Dir::Etc::preferences": "-", "Dir::Etc::preferencesparts": "-",
             "Dir::State": folder, "Dir::State::lists": folder / "lists",
             "Dir::State::status": folder / "status", "Dir::Cache": folder / "cache",
-            "Dir::Log": folder / "log", "APT::Architecture": "amd64",
-            "APT::Sandbox::User": "", "Acquire::Retries": "1", "Acquire::http::Timeout": "30",
-            "Acquire::Languages": "none",
+            "Dir::Log": folder / "log", "APT::Architecture": architecture,
+            "APT::Architectures": architecture, "APT::Sandbox::User": "", "Acquire::Retries": "1",
+            "Acquire::http::Timeout": "30", "Acquire::Languages": "none",
         }
         self.options = [f"-o{name}={value}" for name, value in settings.items()]
 

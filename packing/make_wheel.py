@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""usage: make_wheel.py FOLDER
+"""usage: make_wheel.py FOLDER [aarch64]
 
 Builds spillway against the glibc of Debian 11 in build-wheel/, and writes a wheel of it into
 FOLDER, which serves every CPython 3. Needs what `sysroot.py --fetch` gets. Prints the wheel's path.
+With aarch64, the wheel is for that processor, from build-aarch64/ (aarch64.py).
 
 The wheel holds the package of python/spillway/ and, in its folder native/, what contents.py packs;
 beside them the manual page and the completions.
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import aarch64
 import contents
 import headers
 import sysroot
@@ -22,7 +24,7 @@ import sysroot
 SOURCE = sysroot.SOURCE
 BUILD = SOURCE / "build-wheel"
 PYTHON = SOURCE / "python"
-TAG = f"py3-none-manylinux_{sysroot.GLIBC.replace('.', '_')}_x86_64"
+TAG = f"py3-none-manylinux_{sysroot.GLIBC.replace('.', '_')}_"  # and the processor
 TAG_HERE = "py3-none-linux_x86_64"  # for no other machine
 # NVIDIA's headers, so that a wheel does not depend on the toolkit of the machine.
 HEADERS = {"13": ".cuda", "12": ".cuda12"}
@@ -117,14 +119,14 @@ def metadata(number):
     return METADATA.format(version=number) + (SOURCE / "README.md").read_text()
 
 
-def fill(tree, number, build, root, tag):
+def fill(tree, number, build, root, tag, tools):
     """Writes what the wheel holds into the folder `tree`. The libraries are those below `root`;
     with None the machine has them."""
     package, info = tree / "spillway", tree / f"spillway-{number}.dist-info"
     data = tree / f"spillway-{number}.data/data"
     shutil.copytree(PYTHON / "spillway", package,
                     ignore=shutil.ignore_patterns("__pycache__", "_recompute.py"))
-    contents.pack(build, package / "native", root)
+    contents.pack(build, package / "native", root, tools)
     for name, folder in DATA.items():
         (data / folder).mkdir(parents=True)
         shutil.copy(SOURCE / "docs" / name, data / folder)
@@ -134,14 +136,15 @@ def fill(tree, number, build, root, tag):
     shutil.copy(SOURCE / "LICENSE", info)
 
 
-def pack(folder, build, root, tag):
-    """Makes the wheel of a build in a folder. Returns its path."""
+def pack(folder, build, root, tag, tools=""):
+    """Makes the wheel of a build in a folder. Returns its path. See contents.py for `root` and
+    `tools`."""
     number = version()
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name, "tree")
-        fill(tree, number, build, root, tag)
+        fill(tree, number, build, root, tag, tools)
         if root is not None:
-            contents.check(tree, sysroot.GLIBC)
+            contents.check(tree, sysroot.GLIBC, tools)
         # The zip format knows no time before 1980; the same tree gives the same wheel.
         run(sys.executable, "-m", "wheel", "pack", tree, "--dest-dir", folder,
             PYTHONPATH=os.pathsep.join([str(sysroot.TOOLS), os.environ.get("PYTHONPATH", "")]),
@@ -153,7 +156,14 @@ def make(folder):
     """Builds for Debian 11, and returns the wheel's path."""
     get_headers()
     build()
-    return pack(folder, BUILD, sysroot.ROOT, TAG)
+    return pack(folder, BUILD, sysroot.ROOT, TAG + "x86_64")
+
+
+def make_aarch64(folder):
+    """Builds for Debian 11 on aarch64, and returns the wheel's path."""
+    get_headers()
+    aarch64.build([])
+    return pack(folder, aarch64.BUILD, aarch64.ROOT, TAG + "aarch64", aarch64.TOOLS)
 
 
 def make_here(folder):
@@ -167,16 +177,18 @@ def make_here(folder):
 
 
 def main():
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+    if sys.argv[2:] not in ([], ["aarch64"]) or not sys.argv[1:] or sys.argv[1].startswith("-"):
         print(__doc__.partition("\n")[0], file=sys.stderr)
         return 2
-    if not sysroot.is_there():
-        print(f"make_wheel.py: {sysroot.why_not()}", file=sys.stderr)
-        return 77
+    for_aarch64 = sys.argv[2:] == ["aarch64"]
+    for module in (sysroot, aarch64) if for_aarch64 else (sysroot,):
+        if not module.is_there():
+            print(f"make_wheel.py: {module.why_not()}", file=sys.stderr)
+            return 77
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        print(make(folder))
+        print(make_aarch64(folder) if for_aarch64 else make(folder))
     except contents.Broken as reason:
         print(f"make_wheel.py: {reason}", file=sys.stderr)
         return 1

@@ -58,18 +58,19 @@ def why_not():
     return "scripts/setup --wheel has not fetched Debian 11"
 
 
-def download_packages(folder):
+def download_packages(folder, packages, headers, suites, architecture):
     """The files of the packages, from the mirrors or from where retired suites are kept."""
     reasons = []
     for number, addresses in enumerate(({}, RETIRED)):
         apt = download.Apt(folder / str(number), [
-            download.source(suite, "main", addresses.get(suite)) for suite in SUITES])
+            download.source(suite, "main", addresses.get(suite)) for suite in suites], architecture)
         if addresses:
             apt.options.append("-oAcquire::Check-Valid-Until=false")
         try:
             apt.update()
-            apt.get("download", *(f"{name}/{SUITES[0]}" for name in HEADERS), cwd=apt.archives)
-            return apt.download_with_needs(*PACKAGES)
+            if headers:
+                apt.get("download", *(f"{name}/{suites[0]}" for name in headers), cwd=apt.archives)
+            return apt.download_with_needs(*packages)
         except download.Missing as reason:
             reasons.append(str(reason))
     raise download.Missing(reasons[0])
@@ -86,10 +87,13 @@ def keep_links_inside(root):
                 path.symlink_to(os.path.relpath(target, path.parent))
 
 
-def fetch_root(root):
+def fetch_root(root, packages=PACKAGES, headers=HEADERS, suites=SUITES, architecture="amd64"):
+    """Unpacks packages, and all that they depend on, in a folder. Of `headers` nothing more is
+    fetched."""
     download.need_debian()
-    with tempfile.TemporaryDirectory(dir=FOLDER, prefix="apt-") as name:
-        for package in download_packages(pathlib.Path(name)):
+    with tempfile.TemporaryDirectory(dir=root.parent, prefix="apt-") as name:
+        for package in download_packages(pathlib.Path(name), packages, headers, suites,
+                                         architecture):
             download.run("dpkg-deb", "-x", package, root)
     keep_links_inside(root)
     for name in ("proc", "dev", "tmp"):

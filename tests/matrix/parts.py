@@ -5,6 +5,7 @@ import dataclasses
 # A test that takes most of its time limit alone on a core takes longer when it is sanitized.
 SANITIZED = 3
 VALGRIND = 20
+EMULATED = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,7 +15,7 @@ class Build:
     options: tuple = ()
 
 
-# The first is build/, the others are in build-full/.
+# The first is build/ and the last build-aarch64/, the others are in build-full/.
 BUILDS = {
     "release": Build(),
     "gcc-debug": Build("gcc", ("--buildtype=debug",)),
@@ -24,6 +25,7 @@ BUILDS = {
                             "-Db_lundef=false")),
     "tsan": Build("clang", ("--buildtype=debugoptimized", "-Db_sanitize=thread",
                             "-Db_lundef=false")),
+    "aarch64": Build("aarch64-linux-gnu-gcc", ("-Dwerror=true",)),
 }
 
 
@@ -57,7 +59,8 @@ PARTS = (
     Part("quick", "release"),
     Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress", "fault", "object"),
          long=True),
-    Part("long: replay, packages", "release", ("preload", "driver", "wheel"), long=True),
+    Part("long: replay, packages", "release", ("preload", "driver", "wheel"), ("aarch64",),
+         long=True),
     Part("long: spill", "release", ("spill",), long=True,
          words=("spill long", "guarded long", "adversaries", "pause long", "share")),
     Part("long: spill, traces", "release", ("spill",), long=True, words=("matrix",)),
@@ -91,4 +94,8 @@ PARTS = (
     Part("ThreadSanitizer: spill, stress", "tsan", ("spill", "stress", "chaos"),
          timeout=SANITIZED),
     Part("valgrind", "gcc-debug", ("unit",), timeout=VALGRIND, valgrind=True),
+    Part("aarch64 under qemu: wheel, PyTorch", "release", ("aarch64",), long=True),
+    Part("aarch64 under qemu: modules", "aarch64", ("unit", "sim", "object"), timeout=EMULATED),
+    Part("aarch64 under qemu: preload", "aarch64", ("preload",), timeout=EMULATED),
+    Part("aarch64 under qemu: spill", "aarch64", ("spill",), timeout=EMULATED),
 )

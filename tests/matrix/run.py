@@ -23,6 +23,9 @@ import time
 from parts import BUILDS, PARTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "packing"))
+import aarch64  # noqa: E402
+
 RESULTS = ROOT / "tests/matrix/results/last.json"
 GOOD = ("OK", "EXPECTEDFAIL")
 # Two tests start more threads than valgrind allows by default.
@@ -32,6 +35,7 @@ VALGRIND = ("valgrind --quiet --leak-check=full --error-exitcode=9 --max-threads
 # and without (docs/guide/pytorch.md). A test whose programs end so is run again.
 ENDED_BY_PYTORCH = "terminate called without an active exception"
 RUNS = 4
+EMULATE = ROOT / "packing/emulate.sh"
 # A sanitizer's finding must not look like the exit status that a test expects.
 SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=1",
               "UBSAN_OPTIONS": "abort_on_error=1:print_stacktrace=1"}
@@ -54,6 +58,8 @@ def commit():
 
 
 def folder(part):
+    if part.build == "aarch64":
+        return aarch64.BUILD
     return ROOT / ("build" if part.build == "release" else f"build-full/{part.build}")
 
 
@@ -63,6 +69,9 @@ def build(part):
         subprocess.run(["scripts/build"], cwd=ROOT, check=True)
         return
     kind = BUILDS[part.build]
+    if part.build == "aarch64":
+        aarch64.build(kind.options)
+        return
     if not (folder(part) / "build.ninja").exists():
         subprocess.run(["meson", "setup", folder(part), "-Dwerror=true", *kind.options], cwd=ROOT,
                        env=os.environ | {"CC": kind.compiler, "CXX": kind.compiler + "++"
@@ -82,6 +91,8 @@ def chosen_tests(part):
 
 def obstacle(part):
     """Why the part cannot run on this machine, or None."""
+    if part.build == "aarch64" and not aarch64.is_there():
+        return aarch64.why_not()
     if part.newest and not interpreter(part).exists():
         return "scripts/setup --torch-newest found no such CPython"
     if "torch" in part.suites and not part.newest:
@@ -100,11 +111,13 @@ def run_tests(part, names):
     number = PARTS.index(part) + 1
     command = ["meson", "test", "-C", folder(part), "--no-rebuild", "--print-errorlogs",
                f"--timeout-multiplier={part.timeout}", f"--logbase=matrix-{number}"]
-    command += ["--wrapper", VALGRIND] if part.valgrind else []
+    wrapper = VALGRIND if part.valgrind else str(EMULATE) if part.build == "aarch64" else None
+    command += ["--wrapper", wrapper] if wrapper else []
     newest = {"SPILLWAY_TEST_TORCH": str(interpreter(part))} if part.newest else {}
     # Meson adds the name of a wrapper.
     log = folder(part) / (f"meson-logs/matrix-{number}"
-                          + ("-valgrind" if part.valgrind else "") + ".json")
+                          + (f"-{pathlib.Path(wrapper.split()[0]).name}" if wrapper else "")
+                          + ".json")
     log.unlink(missing_ok=True)
     subprocess.run([*command, *names], env=os.environ | SANITIZERS | newest)
     lines = log.read_text().splitlines() if log.exists() else []
