@@ -1,6 +1,6 @@
 /* Exceptions of PyTorch pass through these functions, so no lock or lease is held around a call of
- * the native allocator. If an object is returned in memory, its address is the first argument, as
- * in the ABI of C++ on x86-64. */
+ * the native allocator. If an object is returned in memory, its address is the first argument
+ * (torch/returned.h). */
 #include "torch/functions.h"
 
 #include "device/device.h"
@@ -11,6 +11,7 @@
 #include "system/log.h"
 #include "torch/figures.h"
 #include "torch/place.h"
+#include "torch/returned.h"
 #include "torch/share.h"
 #include "torch/snapshot.h"
 #include "torch/state.h"
@@ -31,9 +32,12 @@ enum special {
                           captures */
 };
 
-/* Calls the native function that `ours` replaces: NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
-#define NATIVE(function, ours)                                                                     \
-    ((__typeof__(ours) *)torch->table[torch->row->slots[SPW_TORCH_##function]])
+/* Calls the native function that `ours` replaces: NATIVE(RAW_ALLOC, raw_alloc)(self, bytes).
+ * NATIVE_INTO is for functions that return an object in memory, at `ret`. */
+#define NATIVE_CODE(function)  (torch->table[torch->row->slots[SPW_TORCH_##function]])
+#define NATIVE(function, ours) ((__typeof__(ours) *)NATIVE_CODE(function))
+#define NATIVE_INTO(function, ours, ret, ...)                                                      \
+    SPW_TORCH_CALL(ours, NATIVE_CODE(function), ret, __VA_ARGS__)
 
 static void *get_device_stats(void *ret, struct spw_torch_object *self, int8_t device);
 static void empty_cache(struct spw_torch_object *self, struct spw_torch_pool_id id);
@@ -46,7 +50,7 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret,
 /* Reads the native allocator's figures of a device. The caller must call end_figures. */
 static void read_native(int device, void *figures)
 {
-    (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(figures, torch->native, (int8_t)device);
+    NATIVE_INTO(GET_DEVICE_STATS, get_device_stats, figures, torch->native, (int8_t)device);
 }
 
 static void end_figures(void *figures)
@@ -338,7 +342,7 @@ allocate_natively(struct spw_torch_data_ptr *ret, struct spw_torch_object *self,
 {
     SPW_TORCH_PASSES_ERRORS;
     say_native();
-    (void)NATIVE(ALLOCATE, allocate)(ret, self, bytes);
+    NATIVE_INTO(ALLOCATE, allocate, ret, self, bytes);
     if (ret->deleter == torch->deleter && ret->context == ret->data &&
         spw_process_torch_is_tensor()) {
         ret->deleter = delete_memory;
@@ -364,6 +368,7 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret,
     *ret = (struct spw_torch_data_ptr){memory, delete_memory, memory, SPW_TORCH_CUDA, device};
     return ret;
 }
+SPW_TORCH_RETURNS(allocate)
 
 static spw_torch_deleter *raw_deleter(struct spw_torch_object *self)
 {
@@ -454,12 +459,13 @@ static void *get_base_allocation(struct spw_torch_object *self, void *memory, si
 
 static void *get_device_stats(void *ret, struct spw_torch_object *self, int8_t device)
 {
-    (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(ret, self, device);
+    NATIVE_INTO(GET_DEVICE_STATS, get_device_stats, ret, self, device);
     spw_lock(&spw_locks.tensors);
     spw_torch_figures_add(torch->row, device, ret);
     spw_unlock(&spw_locks.tensors);
     return ret;
 }
+SPW_TORCH_RETURNS(get_device_stats)
 
 static void reset_accumulated_stats(struct spw_torch_object *self, int8_t device)
 {
@@ -491,12 +497,13 @@ static bool is_limited(struct spw_torch_pool_id id)
 static void *snapshot(void *ret, struct spw_torch_object *self, struct spw_torch_pool_id id,
                       bool traces)
 {
-    (void)NATIVE(SNAPSHOT, snapshot)(ret, self, id, traces);
+    NATIVE_INTO(SNAPSHOT, snapshot, ret, self, id, traces);
     if (!is_limited(id)) {
         spw_torch_snapshot_add(torch, ret);
     }
     return ret;
 }
+SPW_TORCH_RETURNS(snapshot)
 
 /* ---- limits ---- */
 
@@ -604,7 +611,7 @@ static void attach_trace_tracker(struct spw_torch_object *self, void *tracker)
 static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret,
                                        struct spw_torch_object *self, int8_t device, void *state)
 {
-    (void)NATIVE(SET_CHECKPOINT_POOL_STATE, set_checkpoint_pool_state)(ret, self, device, state);
+    NATIVE_INTO(SET_CHECKPOINT_POOL_STATE, set_checkpoint_pool_state, ret, self, device, state);
     for (struct spw_torch_data_ptr *at = ret->allocated.begin;
          at != (struct spw_torch_data_ptr *)ret->allocated.end; at++) {
         if (at->deleter == torch->deleter) {
@@ -614,17 +621,19 @@ static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret,
     note_native();
     return ret;
 }
+SPW_TORCH_RETURNS(set_checkpoint_pool_state)
 
 static void *share_ipc_handle(void *ret, struct spw_torch_object *self, void *memory)
 {
     struct spw_torch_tensor tensor;
 
-    if (spw_torch_tensors_find((uintptr_t)memory, &tensor) &&
-        spw_torch_share(torch, &tensor, ret)) {
-        return ret;
+    if (!spw_torch_tensors_find((uintptr_t)memory, &tensor) ||
+        !spw_torch_share(torch, &tensor, ret)) {
+        NATIVE_INTO(SHARE_IPC_HANDLE, share_ipc_handle, ret, self, memory); /* may throw */
     }
-    return NATIVE(SHARE_IPC_HANDLE, share_ipc_handle)(ret, self, memory); /* or throws */
+    return ret;
 }
+SPW_TORCH_RETURNS(share_ipc_handle)
 
 void spw_torch_functions_fill(spw_torch_code **table, bool tensors)
 {
@@ -634,7 +643,7 @@ void spw_torch_functions_fill(spw_torch_code **table, bool tensors)
     if (slots[SPW_TORCH_##function] >= 0) {                                                        \
         table[slots[SPW_TORCH_##function]] = (spw_torch_code *)(ours);                             \
     }
-    PUT(ALLOCATE, allocate)
+    PUT(ALLOCATE, SPW_TORCH_ENTRY(allocate))
     PUT(RAW_ALLOC, raw_alloc)
     PUT(RAW_ALLOC_WITH_STREAM, raw_alloc_with_stream)
     PUT(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)
@@ -650,13 +659,13 @@ void spw_torch_functions_fill(spw_torch_code **table, bool tensors)
     PUT(EMPTY_CACHE, empty_cache)
     PUT(GET_BASE_ALLOCATION, get_base_allocation)
     PUT(RECORD_STREAM, record_stream)
-    PUT(GET_DEVICE_STATS, get_device_stats)
+    PUT(GET_DEVICE_STATS, SPW_TORCH_ENTRY(get_device_stats))
     PUT(RESET_ACCUMULATED_STATS, reset_accumulated_stats)
     PUT(RESET_PEAK_STATS, reset_peak_stats)
-    PUT(SNAPSHOT, snapshot)
-    PUT(SHARE_IPC_HANDLE, share_ipc_handle)
+    PUT(SNAPSHOT, SPW_TORCH_ENTRY(snapshot))
+    PUT(SHARE_IPC_HANDLE, SPW_TORCH_ENTRY(share_ipc_handle))
     PUT(RECORD_HISTORY, record_history)
     PUT(ATTACH_TRACE_TRACKER, attach_trace_tracker)
-    PUT(SET_CHECKPOINT_POOL_STATE, set_checkpoint_pool_state)
+    PUT(SET_CHECKPOINT_POOL_STATE, SPW_TORCH_ENTRY(set_checkpoint_pool_state))
 #undef PUT
 }

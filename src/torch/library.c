@@ -12,14 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Processors differ in how an object is returned in memory. Only the way of x86-64 is known
- * here. */
-#if defined(__x86_64__)
-static const bool passes_objects_as_expected = true;
-#else
-static const bool passes_objects_as_expected = false;
-#endif
-
 static const char library_name[] = "libc10_cuda.so";
 static const char base_name[] = "libc10.so";
 
@@ -160,14 +152,14 @@ static bool has_functions(uintptr_t table, const struct spw_torch_row *row)
            !is_code(&code, word);
 }
 
+typedef void *name_function(void *ret, void *self);
+
 /* Returns true if the name of the allocator is "native". The first word of a string is the address
  * of its text. */
 static bool answers(const struct spw_torch_library *library)
 {
     const int *slots = library->row->slots;
     bool (*initialized)(void *) = (bool (*)(void *))library->table[slots[SPW_TORCH_INITIALIZED]];
-    void *(*name)(void *, void *) =
-        (void *(*)(void *, void *))library->table[slots[SPW_TORCH_GET_NAME]];
     struct {
         const char *text;
         uintptr_t rest[3];
@@ -175,7 +167,8 @@ static bool answers(const struct spw_torch_library *library)
     char text[8] = "";
 
     (void)initialized(library->native);
-    (void)name(&string, library->native);
+    SPW_TORCH_CALL(name_function, library->table[slots[SPW_TORCH_GET_NAME]], &string,
+                   library->native);
     return spw_safe_read((uintptr_t)string.text, text, sizeof("native")) &&
            strcmp(text, "native") == 0;
 }
@@ -197,7 +190,7 @@ static enum spw_torch_found look_at(struct spw_torch_library *library, const voi
     if (strncmp(class, native_class, strlen(native_class)) != 0) {
         return strcmp(class, async_class) == 0 ? SPW_TORCH_ASYNC_BACKEND : SPW_TORCH_OTHER;
     }
-    if (library->row == NULL || !passes_objects_as_expected) {
+    if (library->row == NULL || !spw_torch_returns_are_known) {
         return SPW_TORCH_UNKNOWN;
     }
     library->native = (struct spw_torch_object *)object;

@@ -8,12 +8,10 @@
 
 #include "driver/cuda_api.h"
 #include "torch/abi.h"
+#include "torch/returned.h"
 #include "torch/row.h"
 
 enum { SPW_TORCH_VERSION_TEXT = 32, SPW_TORCH_TABLE_MOST = 96 };
-
-/* The type of any function; cast it before the call. */
-typedef void spw_torch_code(void);
 
 /* The allocator object. Its first word is the address of its table. The other words are not
  * known. */

@@ -25,8 +25,6 @@ bool spw_torch_share(const struct spw_torch_library *library, const struct spw_t
                      struct spw_torch_shareable *ret_handle)
 {
     const int *slots = library->row->slots;
-    spw_torch_share_function *share =
-        (spw_torch_share_function *)library->table[slots[SPW_TORCH_SHARE_IPC_HANDLE]];
     spw_torch_raw_alloc_function *alloc =
         (spw_torch_raw_alloc_function *)library->table[slots[SPW_TORCH_RAW_ALLOC]];
     CUipcMemHandle own;
@@ -37,7 +35,8 @@ bool spw_torch_share(const struct spw_torch_library *library, const struct spw_t
         return false;
     }
     model = alloc(library->native, 1);
-    (void)share(ret_handle, library->native, model);
+    SPW_TORCH_CALL(spw_torch_share_function, library->table[slots[SPW_TORCH_SHARE_IPC_HANDLE]],
+                   ret_handle, library->native, model);
     library->deleter(model);
     length = length_of(ret_handle);
     if (length < sizeof(own) || length > sizeof(own) + HEAD_MOST) {

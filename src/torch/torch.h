@@ -6,6 +6,7 @@
  *   library     finds PyTorch's allocator in the process, and checks it
  *   place       where the address of the allocator's table of functions is stored
  *   reports     reports of tensors that the simulated GPU has not taken yet
+ *   returned    how C++ returns an object in memory
  *   row         the rows of versions.def
  *   share       CUDA IPC of tensors
  *   snapshot    memory snapshots

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fake.h"
+#include "torch/returned.h"
 #include "torch/row.h"
 
 #include <cuda.h>
@@ -15,11 +16,21 @@ enum { MIB = 1 << 20 };
     ((result(*)(__VA_ARGS__))atomic_load(                                                          \
         &fake_allocator->table)[spw_torch_row_of(2, 11)->slots[SPW_TORCH_##function]])
 
+/* Calls the function of a slot that returns an object in memory, at `ret`. */
+#define CALL_INTO(function, type, ret, ...)                                                        \
+    SPW_TORCH_CALL(type, SLOT(function, void, void), ret, __VA_ARGS__)
+
+typedef void *into_size_function(void *ret, void *self, size_t bytes);
+typedef void *into_device_function(void *ret, void *self, int8_t device);
+typedef void *into_state_function(void *ret, void *self, int8_t device, void *state);
+typedef void *into_memory_function(void *ret, void *self, void *memory);
+typedef void *into_pool_function(void *ret, void *self, struct spw_torch_pool_id id, bool traces);
+
 static inline struct spw_torch_data_ptr tensor_new(size_t bytes)
 {
     struct spw_torch_data_ptr tensor;
 
-    (void)SLOT(ALLOCATE, void *, void *, void *, size_t)(&tensor, fake_allocator, bytes);
+    CALL_INTO(ALLOCATE, into_size_function, &tensor, fake_allocator, bytes);
     return tensor;
 }
 
@@ -83,8 +94,8 @@ static inline struct spw_torch_segment_info *segments_new(uint64_t pool, size_t 
     } all = {.room = {0}};
     struct spw_torch_segment_info *segments;
 
-    (void)SLOT(SNAPSHOT, void *, void *, void *, struct spw_torch_pool_id,
-               bool)(&all, fake_allocator, (struct spw_torch_pool_id){0, pool}, true);
+    CALL_INTO(SNAPSHOT, into_pool_function, &all, fake_allocator,
+              ((struct spw_torch_pool_id){0, pool}), true);
     segments = all.snapshot.segments.begin;
     *ret_count = (size_t)((struct spw_torch_segment_info *)all.snapshot.segments.end - segments);
     return segments;
@@ -122,7 +133,7 @@ union stats {
 
 static inline void get_stats(union stats *ret_stats)
 {
-    (void)SLOT(GET_DEVICE_STATS, void *, void *, void *, int8_t)(ret_stats, fake_allocator, 0);
+    CALL_INTO(GET_DEVICE_STATS, into_device_function, ret_stats, fake_allocator, 0);
 }
 
 static inline int64_t allocated_bytes(void)

@@ -86,8 +86,7 @@ static void share(bool waits)
         struct spw_torch_shareable handle;
 
         memset(&handle, 0xff, sizeof(handle));
-        (void)SLOT(SHARE_IPC_HANDLE, void *, void *, void *, void *)(&handle, fake_allocator,
-                                                                     tensors[i].data);
+        CALL_INTO(SHARE_IPC_HANDLE, into_memory_function, &handle, fake_allocator, tensors[i].data);
         HOLD(handle.length == 66 && handle.text[1] == 'c' && handle.offset == 0);
         for (size_t at = 2; at < handle.length; at++) {
             printf("%02x", (unsigned char)handle.text[at]);

@@ -178,8 +178,8 @@ static void deleters(void)
     struct spw_torch_data_ptr *made;
 
     HOLD(ours.deleter == raw && natives.deleter == raw);
-    (void)SLOT(SET_CHECKPOINT_POOL_STATE, void *, void *, void *, int8_t,
-               void *)(&delta, fake_allocator, 0, &checkpoint);
+    CALL_INTO(SET_CHECKPOINT_POOL_STATE, into_state_function, &delta, fake_allocator, 0,
+              &checkpoint);
     made = delta.allocated.begin;
     show_stats("four");
     for (int i = 0; i < 2; i++) {

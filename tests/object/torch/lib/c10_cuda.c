@@ -5,6 +5,7 @@
  *
  * FAKE_TORCH makes the object another than that of the version; see `make_table`. */
 #include "../../fake.h"
+#include "torch/returned.h"
 #include "torch/row.h"
 
 #include <pthread.h>
@@ -260,6 +261,7 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, struc
         (struct spw_torch_data_ptr){memory, delete_native, memory, SPW_TORCH_CUDA, (int8_t)device};
     return ret;
 }
+SPW_TORCH_RETURNS(allocate)
 
 static spw_torch_deleter *raw_deleter(struct fake_object *self)
 {
@@ -358,6 +360,7 @@ static void *get_device_stats(void *ret, struct fake_object *self, int8_t device
     (void)pthread_mutex_unlock(&lock);
     return ret;
 }
+SPW_TORCH_RETURNS(get_device_stats)
 
 /* Every figure is a Stat up to the counters behind them. */
 static void reset(int device, bool peaks)
@@ -413,6 +416,7 @@ static void *snapshot(struct spw_torch_snapshot *ret, struct fake_object *self,
     ret->segments.end = ret->segments.capacity = at;
     return ret;
 }
+SPW_TORCH_RETURNS(snapshot)
 
 static void begin_allocate_to_pool(struct fake_object *self, int8_t device,
                                    struct spw_torch_pool_id id, void *filter)
@@ -451,6 +455,7 @@ static void *share_ipc_handle(struct spw_torch_shareable *ret, struct fake_objec
     (void)cudaIpcGetMemHandle((cudaIpcMemHandle_t *)(ret->text + 2), memory);
     return ret;
 }
+SPW_TORCH_RETURNS(share_ipc_handle)
 
 static void record_history(struct fake_object *self, bool on, void *recorder, size_t most,
                            uint64_t when, uint64_t clear, const void *skipped)
@@ -478,6 +483,7 @@ static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret, struct 
         .allocated = {made, made + checkpoint->count, made + checkpoint->count}};
     return ret;
 }
+SPW_TORCH_RETURNS(set_checkpoint_pool_state)
 
 struct string {
     const char *text;
@@ -493,6 +499,7 @@ static struct string *name(struct string *ret, struct fake_object *self)
     (void)snprintf(ret->small, sizeof(ret->small), "%s", answered_name);
     return ret;
 }
+SPW_TORCH_RETURNS(name)
 
 static void other_function(void)
 {
@@ -525,7 +532,7 @@ static void fill_table(const struct spw_torch_row *row)
     for (int i = 0; i < FUNCTIONS; i++) {
         table.functions[i] = other_function;
     }
-    PUT(ALLOCATE, allocate)
+    PUT(ALLOCATE, SPW_TORCH_ENTRY(allocate))
     PUT(RAW_DELETER, raw_deleter)
     PUT(RAW_ALLOC, raw_alloc)
     PUT(RAW_ALLOC_WITH_STREAM, raw_alloc_with_stream)
@@ -537,17 +544,17 @@ static void fill_table(const struct spw_torch_row *row)
     PUT(EMPTY_CACHE, empty_cache)
     PUT(GET_BASE_ALLOCATION, get_base_allocation)
     PUT(RECORD_STREAM, record_stream)
-    PUT(GET_DEVICE_STATS, get_device_stats)
+    PUT(GET_DEVICE_STATS, SPW_TORCH_ENTRY(get_device_stats))
     PUT(RESET_ACCUMULATED_STATS, reset_accumulated_stats)
     PUT(RESET_PEAK_STATS, reset_peak_stats)
-    PUT(SNAPSHOT, snapshot)
+    PUT(SNAPSHOT, SPW_TORCH_ENTRY(snapshot))
     PUT(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)
     PUT(END_ALLOCATE_TO_POOL, end_allocate_to_pool)
-    PUT(SHARE_IPC_HANDLE, share_ipc_handle)
+    PUT(SHARE_IPC_HANDLE, SPW_TORCH_ENTRY(share_ipc_handle))
     PUT(RECORD_HISTORY, record_history)
     PUT(ATTACH_TRACE_TRACKER, attach_trace_tracker)
-    PUT(SET_CHECKPOINT_POOL_STATE, set_checkpoint_pool_state)
-    PUT(GET_NAME, name)
+    PUT(SET_CHECKPOINT_POOL_STATE, SPW_TORCH_ENTRY(set_checkpoint_pool_state))
+    PUT(GET_NAME, SPW_TORCH_ENTRY(name))
 }
 
 /* FAKE_TORCH: what is not as in the version. */
