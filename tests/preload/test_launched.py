@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import platform
 import shutil
 import struct
 import textwrap
@@ -13,23 +14,32 @@ from harness import COMMAND, PROGRAMS
 
 FIT = PROGRAMS / "fit"
 ENV = pathlib.Path(shutil.which("env")).resolve()
-LINKER = b"/lib64/ld-linux-x86-64.so.2\0"
+
+# By the processor: its name in messages, its number in ELF files, the dynamic linkers of glibc and
+# musl, and the code of exit(7).
+MACHINES = {
+    "x86_64": ("x86-64", 62, b"/lib64/ld-linux-x86-64.so.2\0", b"ld-musl-x86_64.so.1",
+               b"\xb8\x3c\x00\x00\x00\xbf\x07\x00\x00\x00\x0f\x05"),
+    "aarch64": ("AArch64", 183, b"/lib/ld-linux-aarch64.so.1\0", b"ld-musl-aarch64.so.1",
+                b"\xa8\x0b\x80\xd2\xe0\x00\x80\xd2\x01\x00\x00\xd4"),
+}
+OWN, OWN_NUMBER, LINKER, MUSL, EXIT_7 = MACHINES[platform.machine()]
+OTHER, OTHER_NUMBER = next(row[:2] for row in MACHINES.values() if row[0] != OWN)
 
 
 def static_program(dynamic=b""):
     """An ELF file that ends with exit code 7; with a dynamic section it is position-independent."""
-    code = b"\xb8\x3c\x00\x00\x00\xbf\x07\x00\x00\x00\x0f\x05"  # exit(7)
     parts = 2 if dynamic else 1
     begin = 64 + 56 * parts
     base = 0 if dynamic else 0x400000
-    size = begin + len(code) + len(dynamic)
+    size = begin + len(EXIT_7) + len(dynamic)
     head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack(
-        "<HHIQQQIHHHHHH", 3 if dynamic else 2, 62, 1, base + begin, 64, 0, 0, 64, 56, parts, 0, 0,
-        0)
+        "<HHIQQQIHHHHHH", 3 if dynamic else 2, OWN_NUMBER, 1, base + begin, 64, 0, 0, 64, 56, parts,
+        0, 0, 0)
     load = struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, size, size, 4096)
-    at = begin + len(code)
+    at = begin + len(EXIT_7)
     more = struct.pack("<IIQQQQQQ", 2, 4, at, at, at, len(dynamic), len(dynamic), 8)
-    return head + load + (more if dynamic else b"") + code + dynamic
+    return head + load + (more if dynamic else b"") + EXIT_7 + dynamic
 
 
 class Launched(harness.Case):
@@ -71,9 +81,9 @@ class Launched(harness.Case):
     def test_foreign(self):
         """Nor is it given to the shell, which would try to read it."""
         program = bytearray(ENV.read_bytes())
-        program[18:20] = struct.pack("<H", 183)
-        path = self.write("arm", program)
-        why = f"{path} is a program for AArch64, and spillway for x86-64"
+        program[18:20] = struct.pack("<H", OTHER_NUMBER)
+        path = self.write("foreign", program)
+        why = f"{path} is a program for {OTHER}, and spillway for {OWN}"
         self.assertEqual(self.sim(path, status=125), [f"sim: {path}: cannot be started: {why}"])
         result = self.run_command([COMMAND, "fit", "--gpus", "l4-24g", "--", path],
                                   harness.environment(False, False))
@@ -94,9 +104,8 @@ class Launched(harness.Case):
     @unittest.skipIf(harness.SANITIZED, "env is not built with the sanitizer")
     def test_musl(self):
         """It would not start with a library for glibc preloaded, so nothing is."""
-        name = b"ld-musl-x86_64.so.1"
-        path = self.write("musl", ENV.read_bytes().replace(LINKER, name.ljust(len(LINKER), b"\0")))
-        (self.folder / name.decode()).symlink_to(LINKER[:-1].decode())
+        path = self.write("musl", ENV.read_bytes().replace(LINKER, MUSL.ljust(len(LINKER), b"\0")))
+        (self.folder / MUSL.decode()).symlink_to(LINKER[:-1].decode())
         lines = self.sim(path)  # in that folder, where the kernel looks for the linker
         self.assertEqual(lines[0], f"sim: {path} is built for musl, and spillway for glibc; it "
                                    "runs without spillway")

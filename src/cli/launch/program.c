@@ -59,13 +59,20 @@ static bool follow_script(char head[HEAD], char path[PATH_MAX])
 
 /* ---- the kind of file ---- */
 
+#if defined(__aarch64__)
+enum { OWN_MACHINE = EM_AARCH64 };
+#else
+enum { OWN_MACHINE = EM_X86_64 };
+#endif
+
 static const char *name_machine(unsigned machine)
 {
     static const struct {
         unsigned machine;
         const char *name;
-    } names[] = {{EM_AARCH64, "AArch64"}, {EM_ARM, "ARM"},      {EM_386, "x86 of 32 bits"},
-                 {EM_PPC64, "POWER"},     {EM_RISCV, "RISC-V"}, {EM_S390, "IBM Z"}};
+    } names[] = {{EM_AARCH64, "AArch64"},    {EM_X86_64, "x86-64"}, {EM_ARM, "ARM"},
+                 {EM_386, "x86 of 32 bits"}, {EM_PPC64, "POWER"},   {EM_RISCV, "RISC-V"},
+                 {EM_S390, "IBM Z"}};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (names[i].machine == machine) {
@@ -127,7 +134,7 @@ static bool is_set_id(int fd)
 static void look_at_elf(int fd, const Elf64_Ehdr *header, struct spw_cli_program *program)
 {
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-        header->e_machine != EM_X86_64) {
+        header->e_machine != OWN_MACHINE) {
         program->kind = SPW_CLI_PROGRAM_FOREIGN;
         /* e_machine is at the same place in files of 32 and 64 bits. */
         snprintf(program->what, sizeof(program->what), "%s",
@@ -184,7 +191,8 @@ bool spw_cli_program_reason(const struct spw_cli_program *program, char *text, s
         snprintf(text, capacity, "is built for musl, and spillway for glibc");
         break;
     case SPW_CLI_PROGRAM_FOREIGN:
-        snprintf(text, capacity, "is a program for %s, and spillway for x86-64", program->what);
+        snprintf(text, capacity, "is a program for %s, and spillway for %s", program->what,
+                 name_machine(OWN_MACHINE));
         break;
     }
     return true;
