@@ -137,9 +137,9 @@ static uint64_t add_files(uint64_t hash, const unsigned char *content, size_t by
 {
     static const char *const parts[] = {"_graph", "_heuristic", "_engines_precompiled",
                                         "_engines_runtime_compiled"};
-    static const char *const drivers[] = {"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-                                          "/usr/lib64/libcuda.so.1",
-                                          "/usr/lib/wsl/lib/libcuda.so.1"};
+    static const char *const drivers[] = {
+        "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/aarch64-linux-gnu/libcuda.so.1",
+        "/usr/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
     const char *path = (const char *)content, *end;
 
     if (memchr(content, '\0', bytes) == NULL || (end = strstr(path, ".so")) == NULL) {

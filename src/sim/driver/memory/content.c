@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
@@ -14,7 +15,6 @@
 
 /* In ranges of at least this size, zeroed pages are returned to the system. */
 #define DISCARD_BYTES ((size_t)64 << 10)
-#define PAGE          ((uintptr_t)4096)
 
 enum sim_mem_kind sim_mem_kind(CUdeviceptr address)
 {
@@ -307,8 +307,9 @@ static bool is_own_host(const char *address, size_t size)
 /* Zeros host memory that the simulator owns. Whole pages are returned to the system. */
 static void zero_own_host(char *address, size_t size)
 {
-    char *first = address + (-(uintptr_t)address & (PAGE - 1));
-    char *last = address + size - ((uintptr_t)(address + size) & (PAGE - 1));
+    uintptr_t page = (uintptr_t)getpagesize();
+    char *first = address + (-(uintptr_t)address & (page - 1));
+    char *last = address + size - ((uintptr_t)(address + size) & (page - 1));
 
     if (first >= last || madvise(first, (size_t)(last - first), MADV_DONTNEED) != 0) {
         memset(address, 0, size);
