@@ -8,7 +8,7 @@
  *   profile         the models that can be simulated, found by name
  *   profiles        the figures of each model, with their sources
  *   rate            the rates at which a card computes and moves memory
- *   rates           operations a clock of each capability, and what cards sustain
+ *   rates           operations a clock of each capability; what cards and their links sustain
  *   sharing         GPUs that share memory or page tables with the host
  *
  * Profiles are constant. No locking. */

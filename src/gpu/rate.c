@@ -11,6 +11,7 @@
 
 /* In thousandths. */
 #define SPW_GPU_SUSTAINED_DEFAULT 800
+#define LINK_DEFAULT              870
 
 static const struct {
     int major, minor;
@@ -18,9 +19,11 @@ static const struct {
 } rates[] = {
 #define SPW_GPU_RATE(major, minor, ...) {major, minor, {__VA_ARGS__}},
 #define SPW_GPU_SUSTAINED(model, permille)
+#define SPW_GPU_LINK(model, in_mbps, out_mbps)
 #include "gpu/rates.def"
 #undef SPW_GPU_RATE
 #undef SPW_GPU_SUSTAINED
+#undef SPW_GPU_LINK
 };
 
 static const struct {
@@ -29,9 +32,24 @@ static const struct {
 } sustained[] = {
 #define SPW_GPU_RATE(major, minor, ...)
 #define SPW_GPU_SUSTAINED(model, permille) {model, permille},
+#define SPW_GPU_LINK(model, in_mbps, out_mbps)
 #include "gpu/rates.def"
 #undef SPW_GPU_RATE
 #undef SPW_GPU_SUSTAINED
+#undef SPW_GPU_LINK
+};
+
+static const struct {
+    const char *model;
+    int in_mbps, out_mbps;
+} links[] = {
+#define SPW_GPU_RATE(major, minor, ...)
+#define SPW_GPU_SUSTAINED(model, permille)
+#define SPW_GPU_LINK(model, in_mbps, out_mbps) {model, in_mbps, out_mbps},
+#include "gpu/rates.def"
+#undef SPW_GPU_RATE
+#undef SPW_GPU_SUSTAINED
+#undef SPW_GPU_LINK
 };
 
 static int operations_a_clock(const struct spw_gpu_profile *profile, enum spw_gpu_type type)
@@ -81,4 +99,40 @@ double spw_gpu_memory_rate(const struct spw_gpu_profile *profile)
     double part = profile->memory_bus_bits >= STACKED_BITS ? STACKED_PART : 1;
 
     return part * 2e-6 * profile->memory_clock_khz * profile->memory_bus_bits / 8;
+}
+
+/* True, with the speeds of a row, if there is one. */
+static bool find_link(const struct spw_gpu_profile *profile, struct spw_gpu_link *ret_link)
+{
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        if (strncmp(profile->id, links[i].model, strlen(links[i].model)) == 0) {
+            *ret_link = (struct spw_gpu_link){links[i].in_mbps * 1e-3, links[i].out_mbps * 1e-3};
+            return true;
+        }
+    }
+    return false;
+}
+
+struct spw_gpu_link spw_gpu_link_most(const struct spw_gpu_profile *profile)
+{
+    struct spw_gpu_link link = {profile->link_mbps * 1e-3, profile->link_mbps * 1e-3};
+
+    (void)find_link(profile, &link);
+    return link;
+}
+
+struct spw_gpu_link spw_gpu_link_reached(const struct spw_gpu_profile *profile)
+{
+    double reached = profile->link_mbps * 1e-6 * LINK_DEFAULT;
+    struct spw_gpu_link link = {reached, reached};
+
+    (void)find_link(profile, &link);
+    return link;
+}
+
+double spw_gpu_link_ns(struct spw_gpu_link link, uint64_t in_bytes, uint64_t out_bytes)
+{
+    double in_ns = (double)in_bytes / link.in, out_ns = (double)out_bytes / link.out;
+
+    return in_ns > out_ns ? in_ns : out_ns;
 }

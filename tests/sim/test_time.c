@@ -496,9 +496,38 @@ static int run_tiers(void)
                : 0;
 }
 
-static const struct test_case cases[] = {{"sequence", run_sequence}, {"short", run_short},
-                                         {"struct", run_struct},     {"range", run_range},
-                                         {"tiers", run_tiers},       {0}};
+/* 40 if the link is half as fast from the device as to it. */
+static int run_directions(void)
+{
+    CUdeviceptr words;
+    CUstream up, down;
+    void *state, *host;
+    uint64_t up_ns, down_ns;
+
+    if (setup_work(&state) != 0) {
+        return 1;
+    }
+    up = stream();
+    down = stream();
+    words = new_words(2 * LINK_MS / sizeof(uint32_t));
+    OK(cuMemHostAlloc(&host, 2 * LINK_MS, 0));
+    begin(state);
+    OK(cuMemcpyHtoDAsync(words, host, LINK_MS, up));
+    OK(cuMemcpyDtoHAsync((char *)host + LINK_MS, words + LINK_MS, LINK_MS, down));
+    OK(cuStreamSynchronize(up));
+    up_ns = now();
+    OK(cuStreamSynchronize(down));
+    down_ns = now();
+    return up_ns == LAUNCH + MS && down_ns == 2 * LAUNCH + 2 * MS ? 40 : 0;
+}
+
+static const struct test_case cases[] = {{"sequence", run_sequence},
+                                         {"short", run_short},
+                                         {"struct", run_struct},
+                                         {"range", run_range},
+                                         {"tiers", run_tiers},
+                                         {"directions", run_directions},
+                                         {0}};
 
 /* Runs a case with a log, and reads that without pids, thread ids and addresses. */
 static char *log_of(const char *name, const char *path, const char *seed)
@@ -582,6 +611,16 @@ static void test_ranges(void **state)
                      30);
 }
 
+static void test_directions_of_the_link(void **state)
+{
+    char errors[1024];
+
+    assert_int_equal(
+        run_case("directions", errors, sizeof(errors), "SPILLWAY_SIM_LINK_OUT=25", NULL), 40);
+    assert_int_equal(run_case("directions", errors, sizeof(errors), "SPILLWAY_SIM_LINK=50", NULL),
+                     0);
+}
+
 static size_t count(const char *text, const char *part)
 {
     size_t found = 0;
@@ -631,6 +670,7 @@ int main(int argc, char **argv)
         WORK_TEST(test_copies_of_the_host_tier),
         WORK_TEST(test_kernels_by_their_bytes),
         cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_directions_of_the_link),
         cmocka_unit_test(test_same_again),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_uses_in_log),

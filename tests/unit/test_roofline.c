@@ -56,6 +56,25 @@ static void test_all_profiles(void **state)
     }
 }
 
+/* A byte to the card and a byte from it take the time of the slower direction. */
+static void test_links(void **state)
+{
+    const struct spw_gpu_profile *h100 = spw_gpu_profile_find("h100-80g");
+    const struct spw_gpu_profile *gh200 = spw_gpu_profile_find("gh200-96g");
+    const struct spw_gpu_profile *gb300 = spw_gpu_profile_find("gb300-288g");
+    struct spw_gpu_link link = spw_gpu_link_reached(gh200);
+
+    assert_int_equal(percent(spw_gpu_link_reached(h100).in, 55), 100);
+    assert_int_equal(percent(spw_gpu_link_most(h100).out, 63), 100);
+    assert_int_equal(percent(spw_gpu_link_ns(link, 415000, 0), 1000), 100);
+    assert_int_equal(percent(spw_gpu_link_ns(link, 0, 415000), 2441), 100);
+    assert_int_equal(percent(spw_gpu_link_ns(link, 415000, 170000), 1000), 100);
+    assert_int_equal(percent(spw_gpu_link_ns(link, 415000, 340000), 2000), 100);
+    assert_true(spw_gpu_link_most(gh200).in == link.in);
+    assert_int_equal(percent(spw_gpu_link_most(gb300).in, 210), 100);
+    assert_int_equal(percent(spw_gpu_link_reached(gb300).out, 210), 100);
+}
+
 static double time_of(const struct sim_demand *demand, const struct spw_gpu_profile *card)
 {
     return sim_roofline_of(demand, card).ns;
@@ -108,9 +127,8 @@ static void test_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data_sheets),
-        cmocka_unit_test(test_all_profiles),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_data_sheets), cmocka_unit_test(test_all_profiles),
+        cmocka_unit_test(test_links),       cmocka_unit_test(test_limits),
         cmocka_unit_test(test_sizes),
     };
 

@@ -7,7 +7,7 @@
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/verdict/need.h"
-#include "common/minmax.h"
+#include "gpu/rate.h"
 
 static const char *const verdict_names[] = {
     [SPW_CLI_FIT_FITS] = "fits",       [SPW_CLI_FIT_TIGHT] = "fits too tightly",
@@ -39,14 +39,14 @@ static void add_reserve(struct spw_cli_line *line, const struct spw_gpu_profile 
 static void add_spill(struct spw_cli_line *line, const struct spw_gpu_profile *card,
                       const struct spw_cli_fit_answer *answer)
 {
-    uint64_t longer = spw_max(answer->to_host_bytes, answer->from_host_bytes);
-
     spw_cli_line_add(line, "runs by spilling %s%s", answer->was_run ? "" : "about ",
                      spw_cli_size(answer->spilled));
     add_placed(line, answer);
     if (answer->was_run) {
         spw_cli_line_add(line, "; at least %.2g s on the link in the whole run",
-                         (double)longer / (card->link_mbps * 1e6));
+                         spw_gpu_link_ns(spw_gpu_link_most(card), answer->from_host_bytes,
+                                         answer->to_host_bytes) *
+                             1e-9);
     }
 }
 

@@ -461,7 +461,7 @@ static uint64_t lack_of_cards(const struct brief *brief)
 static void add_after_fit(struct spw_cli_line *line, const struct brief *brief)
 {
     uint64_t placed = placed_bytes(brief->result), lack = lack_of_cards(brief);
-    const char *least = time_text(spw_cli_cards_link_seconds(placed));
+    const char *least = time_text(spw_cli_cards_link_seconds(placed, 0));
 
     if (!brief->fits) {
         spw_cli_line_add(line, "%s",
@@ -499,11 +499,13 @@ static void add_after_spill(struct spw_cli_line *line, const struct brief *brief
     } else if (slowdown.most > 0) {
         spw_cli_line_add(line, "a step: %s; ", spw_cli_step_slowdown_text(slowdown));
     } else if (step > 0) {
-        spw_cli_line_add(line, "it costs at least %s a step; ",
-                         time_text(spw_cli_cards_link_seconds(step)));
+        spw_cli_line_add(
+            line, "it costs at least %s a step; ",
+            time_text(spw_cli_cards_link_seconds(device->step_in_bytes, device->step_out_bytes)));
     } else if (whole > 0) {
-        spw_cli_line_add(line, "it costs at least %s in all; ",
-                         time_text(spw_cli_cards_link_seconds(whole)));
+        spw_cli_line_add(
+            line, "it costs at least %s in all; ",
+            time_text(spw_cli_cards_link_seconds(device->promoted_bytes, device->spilled_bytes)));
     } else {
         spw_cli_line_add(line, "kernels use it there; ");
     }

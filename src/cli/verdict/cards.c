@@ -4,6 +4,7 @@
 #include "common/minmax.h"
 #include "common/options.h"
 #include "common/reserve.h"
+#include "gpu/rate.h"
 
 #include <stdio.h>
 
@@ -26,9 +27,9 @@ const struct spw_gpu_profile *spw_cli_cards_profile(void)
                : spw_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
 }
 
-double spw_cli_cards_link_seconds(uint64_t bytes)
+double spw_cli_cards_link_seconds(uint64_t in_bytes, uint64_t out_bytes)
 {
-    return (double)bytes / (spw_cli_cards_profile()->link_mbps * 1e6);
+    return spw_gpu_link_ns(spw_gpu_link_most(spw_cli_cards_profile()), in_bytes, out_bytes) * 1e-9;
 }
 
 static uint64_t memory_of(const struct spw_gpu_profile *card)
@@ -131,12 +132,18 @@ static double memory_rate(const struct spw_gpu_profile *profile)
 static void print_row(const struct spw_gpu_profile *profile)
 {
     struct spw_gpu_overhead overhead = spw_gpu_profile_overhead(profile);
-    char capability[16];
+    struct spw_gpu_link speed = spw_gpu_link_most(profile);
+    char capability[16], link[32];
 
     snprintf(capability, sizeof(capability), "%d.%d", profile->major, profile->minor);
-    printf("%-22s %10s %5s %4d %6.0f %6.0f %5u-%-5u%s %s\n", profile->id,
+    if (speed.in == speed.out) {
+        snprintf(link, sizeof(link), "%.0f", speed.in);
+    } else {
+        snprintf(link, sizeof(link), "%.0f/%.0f", speed.in, speed.out);
+    }
+    printf("%-22s %10s %5s %4d %6.0f %7s %5u-%-5u%s %s\n", profile->id,
            spw_cli_size((uint64_t)profile->memory_mib << 20), capability, profile->multiprocessors,
-           memory_rate(profile) / 1e9, profile->link_mbps / 1e3, overhead.mib, overhead.most_mib,
+           memory_rate(profile) / 1e9, link, overhead.mib, overhead.most_mib,
            overhead.messages > 0 ? " " : "~", profile->name);
 }
 
@@ -144,12 +151,13 @@ void spw_cli_cards_print(void)
 {
     const struct spw_gpu_profile *profile;
 
-    printf("%-22s %10s %5s %4s %6s %6s %12s %s\n", "profile", "memory", "sm", "SMs", "GB/s", "link",
+    printf("%-22s %10s %5s %4s %6s %7s %12s %s\n", "profile", "memory", "sm", "SMs", "GB/s", "link",
            "besides, MiB", "GPU");
     for (size_t i = 0; (profile = spw_gpu_profile_at(i)) != NULL; i++) {
         print_row(profile);
     }
-    puts("\nGB/s: bandwidth of its memory. link: specified GB/s to the host. besides: memory that\n"
+    puts("\nGB/s: bandwidth of its memory. link: specified GB/s to the host; for GH200, GB200 and\n"
+         "GB300 the highest measured GB/s, to the card/from it. besides: memory that\n"
          "the card needs in addition to the program (CUDA context, code, libraries), as estimate\n"
          "and upper bound; ~: from the number of SMs, others from published figures");
 }

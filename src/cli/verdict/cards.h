@@ -22,9 +22,9 @@ struct spw_cli_cards {
 /* Returns the GPU that the options name. */
 const struct spw_gpu_profile *spw_cli_cards_profile(void);
 
-/* Returns the least time in seconds for this number of bytes in one direction on the link of this
- * GPU. */
-double spw_cli_cards_link_seconds(uint64_t bytes);
+/* Returns the least time in seconds for copies of these numbers of bytes, to the GPU and from it, on
+ * the link of this GPU. */
+double spw_cli_cards_link_seconds(uint64_t in_bytes, uint64_t out_bytes);
 
 /* Finds the cards of a device with `bytes` of memory. */
 void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards);

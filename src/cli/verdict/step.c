@@ -9,9 +9,6 @@
 #define TOO_LONG  1.3
 #define TOO_SHORT 1.3
 
-/* The part of a link's specified bandwidth that copies reach: 55 of 63 GB/s on an H100. */
-#define LINK_PART 0.87
-
 /* Upper bound of the delay of a step by moves, as a multiple of the time of the copies. On an H100,
  * the delay was 208 ms, and all copies of the step took 81 ms (docs/dev/gpu.md). */
 #define MOVES_MOST 2.6
@@ -50,9 +47,9 @@ struct spw_cli_range spw_cli_step_slowdown(struct spw_cli_range step,
                                            const struct spw_gpu_profile *card, uint64_t out_bytes,
                                            uint64_t in_bytes)
 {
-    double link = card->link_mbps * 1e-3 * LINK_PART; /* bytes a nanosecond */
-    double longer = (double)(out_bytes > in_bytes ? out_bytes : in_bytes) / link;
-    double both = (double)(out_bytes + in_bytes) / link;
+    struct spw_gpu_link link = spw_gpu_link_reached(card);
+    double longer = spw_gpu_link_ns(link, in_bytes, out_bytes);
+    double both = spw_gpu_link_ns(link, in_bytes, 0) + spw_gpu_link_ns(link, 0, out_bytes);
 
     if (step.most <= 0 || both <= 0) {
         return (struct spw_cli_range){0, 0};

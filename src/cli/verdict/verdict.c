@@ -4,7 +4,7 @@
 #include "cli/console/messages.h"
 #include "cli/verdict/need.h"
 #include "cli/verdict/step.h"
-#include "common/minmax.h"
+#include "gpu/rate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -142,10 +142,22 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
     say(&line);
 }
 
-/* The speed of the card's link in each direction, in GB/s. */
-static double link_speed(void)
+/* The speeds of the card's link, in GB/s. */
+static struct spw_gpu_link link_speed(void)
 {
-    return spw_cli_cards_profile()->link_mbps / 1e3;
+    return spw_gpu_link_most(spw_cli_cards_profile());
+}
+
+static void add_link(struct spw_cli_line *line)
+{
+    struct spw_gpu_link link = link_speed();
+
+    if (link.in == link.out) {
+        spw_cli_line_add(line, "a link of %.0f GB/s in each direction", link.in);
+    } else {
+        spw_cli_line_add(line, "a link of %.0f GB/s to the card and %.0f GB/s from it", link.in,
+                         link.out);
+    }
 }
 
 /* Prints the cost of memory that rules of the policy placed on the host. */
@@ -159,7 +171,7 @@ static void say_placed(const struct spw_cli_sim_device *device)
         "spillway:   %s are on the host because the policy says so, and kernels use them there: a "
         "step that reads all of them once takes at least %.2g s for that, on a link of %.0f GB/s\n",
         spw_cli_size(device->placed_peak_bytes),
-        spw_cli_cards_link_seconds(device->placed_peak_bytes), link_speed());
+        spw_cli_cards_link_seconds(device->placed_peak_bytes, 0), link_speed().in);
 }
 
 /* Prints the bytes that were transferred over the link, and the least time that the transfer
@@ -179,16 +191,14 @@ static void say_traffic(const struct spw_cli_sim_device *device)
         spw_cli_line_add(&line, " (%s of it as the program was paused)",
                          spw_cli_size(device->paused_bytes));
     }
-    spw_cli_line_add(
-        &line, " and %s came back: at least %.2g s on a link of %.0f GB/s in each direction",
-        spw_cli_size(device->promoted_bytes),
-        spw_cli_cards_link_seconds(spw_max(device->spilled_bytes, device->promoted_bytes)),
-        link_speed());
+    spw_cli_line_add(&line, " and %s came back: at least %.2g s on ",
+                     spw_cli_size(device->promoted_bytes),
+                     spw_cli_cards_link_seconds(device->promoted_bytes, device->spilled_bytes));
+    add_link(&line);
     if (device->step_out_bytes + device->step_in_bytes > 0) {
-        spw_cli_line_add(
-            &line, "; in one step %s and %s: at least %.2g s", spw_cli_size(device->step_out_bytes),
-            spw_cli_size(device->step_in_bytes),
-            spw_cli_cards_link_seconds(spw_max(device->step_out_bytes, device->step_in_bytes)));
+        spw_cli_line_add(&line, "; in one step %s and %s: at least %.2g s",
+                         spw_cli_size(device->step_out_bytes), spw_cli_size(device->step_in_bytes),
+                         spw_cli_cards_link_seconds(device->step_in_bytes, device->step_out_bytes));
     }
     say(&line);
 }

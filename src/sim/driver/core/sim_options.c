@@ -96,6 +96,7 @@ static void read_environment(void)
         .host_nodes = get_count(SPW_OPT_SPILLWAY_SIM_HOST_NODES, SPW_HOST_NODES_MAX),
         .spin = get(SPW_OPT_SPILLWAY_SIM_SPIN).bytes,
         .link = get(SPW_OPT_SPILLWAY_SIM_LINK).bytes,
+        .link_out = get(SPW_OPT_SPILLWAY_SIM_LINK_OUT).bytes,
         .unknown = (enum spw_unknown)get(SPW_OPT_SPILLWAY_SIM_UNKNOWN).word,
         .seed = get(SPW_OPT_SPILLWAY_SIM_SEED).bytes,
         .time = get(SPW_OPT_SPILLWAY_SIM_TIME).on,
@@ -120,6 +121,9 @@ static void read_environment(void)
         .map_max = get(SPW_OPT_SPILLWAY_SIM_MAP_MAX).bytes,
         .payload = get(SPW_OPT_SPILLWAY_SIM_PAYLOAD),
     };
+    if (options.link_out == 0) {
+        options.link_out = options.link;
+    }
 }
 
 const struct sim_options *sim_options(void)

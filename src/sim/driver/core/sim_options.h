@@ -26,7 +26,8 @@ struct sim_options {
     unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */
     uint64_t spin;                       /* SPILLWAY_SIM_SPIN: limit of reads in a row, see spin.h;
                                           * 0: no limit */
-    uint64_t link;                       /* SPILLWAY_SIM_LINK: bytes a nanosecond */
+    uint64_t link, link_out;             /* SPILLWAY_SIM_LINK and SPILLWAY_SIM_LINK_OUT: bytes a
+                                          * nanosecond to the device and from it */
     enum spw_unknown unknown;            /* SPILLWAY_SIM_UNKNOWN: sizes of unknown results */
     uint64_t seed;                       /* SPILLWAY_SIM_SEED */
     bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time; timing.h */

@@ -1,6 +1,7 @@
 #include "sim/driver/exec/timing.h"
 
 #include "common/bounds.h"
+#include "common/minmax.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/device.h"
 #include "sim/driver/core/sim_options.h"
@@ -8,7 +9,7 @@
 #include "sim/driver/exec/roofline.h"
 #include "sim/driver/memory/content.h"
 
-/* Bytes per microsecond; LINK_*: for each GB/s of the link's rate, 50 by default. */
+/* Bytes per microsecond; LINK_*: for each GB/s of the link's rate in that direction. */
 #define LINK_RATE       1000    /* a copy engine */
 #define LINK_READ_RATE  700     /* a kernel that reads the host's memory */
 #define LINK_WRITE_RATE 1056    /* a kernel that writes it */
@@ -146,12 +147,10 @@ static struct sim_traffic traffic_of_copy(const struct sim_op *op)
  * of the device's memory, whichever is longer. */
 static uint64_t copy_ns(const struct sim_traffic *traffic)
 {
-    uint64_t link_bytes =
-        traffic->in_bytes > traffic->out_bytes ? traffic->in_bytes : traffic->out_bytes;
-    uint64_t link_ns = duration(link_bytes, LINK_RATE * sim_options()->link);
-    uint64_t memory_ns = duration(traffic->device_bytes, MEMORY_RATE);
+    uint64_t in_ns = duration(traffic->in_bytes, LINK_RATE * sim_options()->link);
+    uint64_t out_ns = duration(traffic->out_bytes, LINK_RATE * sim_options()->link_out);
 
-    return link_ns > memory_ns ? link_ns : memory_ns;
+    return spw_max(spw_max(in_ns, out_ns), duration(traffic->device_bytes, MEMORY_RATE));
 }
 
 static struct sim_timing start_copy(const struct sim_op *op, uint64_t now)
@@ -194,7 +193,7 @@ static uint64_t kernel_ns(const struct sim_op *op, const struct sim_traffic *tra
         ns = KERNEL_LEAST_NS;
     }
     return ns + duration(traffic->in_bytes, LINK_READ_RATE * sim_options()->link) +
-           duration(traffic->out_bytes, LINK_WRITE_RATE * sim_options()->link);
+           duration(traffic->out_bytes, LINK_WRITE_RATE * sim_options()->link_out);
 }
 
 struct sim_timing sim_timing_start(const struct sim_op *op, uint64_t now)

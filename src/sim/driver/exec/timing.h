@@ -5,8 +5,9 @@
  *   copies     the time of the bytes that cross the link, at 50 GB/s in each direction, or of
  *              those read and written in device memory, at 4.3 TB/s, whichever is longer.
  *              SPILLWAY_SIM_LINK sets the rate of the link, and changes the link's other rates in
- *              proportion. Each direction of a device is one engine, which executes copies one by
- *              one, in the order in which they become ready
+ *              proportion; SPILLWAY_SIM_LINK_OUT sets those from the device. Each direction of a
+ *              device is one engine, which executes copies one by one, in the order in which they
+ *              become ready
  *   kernels    the time in their arguments (spw_touch_NAME) or, without one, the time of the bytes
  *              in device memory that they touch, at 4.3 TB/s, but at least 2 us. The time of the
  *              bytes in host memory is added: 35 GB/s for reads, 52.8 GB/s for writes
