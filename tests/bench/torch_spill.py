@@ -33,7 +33,7 @@ class Mark:
         if self.kernel is None:
             self.find()
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        words = [ctypes.c_uint64(0) for _ in range(18)]  # its parameters
+        words = [ctypes.c_uint64(0) for _ in range(24)]  # its parameters
         params = (ctypes.c_void_p * len(words))(*map(ctypes.addressof, words))
         result = self.driver.cuLaunchKernel(self.kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, None)
         if result != 0:
