@@ -54,6 +54,31 @@ static void test_farthest_goes_for_nearest(void **state)
     assert_int_equal(moves[3].index, 3);
 }
 
+/* Fetches leave room free; other needs may take it. */
+static void test_kept_from_fetches(void **state)
+{
+    const struct spw_planner_need need = {5, GRANULE};
+    struct spw_planner_move moves[2 * MOST];
+
+    for (int fetch = 0; fetch < 2; fetch++) {
+        struct spw_planner_chunk granules[] = {
+            {.index = 0, .count = 1, .next = 50, .end = NEVER},
+            {.index = 1, .count = 1, .next = 5, .end = NEVER, .host = true}};
+        const struct spw_planner_input input = {.chunks = granules,
+                                                .chunk_count = 2,
+                                                .needs = &need,
+                                                .need_count = fetch == 0,
+                                                .room_bytes = GRANULE,
+                                                .kept_bytes = GRANULE,
+                                                .granule_bytes = GRANULE,
+                                                .most = MOST,
+                                                .fetch = fetch == 1};
+        uint32_t at;
+
+        assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 2 * fetch);
+    }
+}
+
 /* A granule that is used sooner than the need stays. */
 static void test_no_thrash(void **state)
 {
@@ -490,6 +515,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_farthest_goes_for_nearest),
         cmocka_unit_test(test_no_thrash),
+        cmocka_unit_test(test_kept_from_fetches),
         cmocka_unit_test(test_room_that_comes_and_goes),
         cmocka_unit_test(test_priority_comes_first),
         cmocka_unit_test(test_age_where_nothing_is_known),

@@ -609,7 +609,8 @@ static void plan(struct spw_access_log *log, const struct spw_access_log_goal *g
     input.chunk_count = collect_chunks(log, goal, &ret_plan->hot);
     input.need_count = log->need_count;
     input.fetch = goal->bytes == 0;
-    input.room_bytes = goal->bytes > 0 ? 0 : room - (int64_t)goal->kept;
+    input.room_bytes = goal->bytes > 0 ? 0 : room;
+    input.kept_bytes = (int64_t)goal->kept;
     input.least_age = period > 0 ? SPW_TUNE_MIN_EVENTS : goal->least_age;
     if (goal->bytes == 0) {
         input.least_gap += (uint32_t)(period / SPW_TUNE_LEAD_SHARE);

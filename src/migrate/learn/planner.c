@@ -151,15 +151,16 @@ static void undo_freed_until(struct walk *walk, uint32_t at)
     }
 }
 
-/* Evicts chunks until a need at `at` fits. False when no further victim is allowed. */
-static bool make_room(struct walk *walk, uint32_t at)
+/* Evicts chunks until a need at `at` fits and `kept` bytes are left. False when no further victim
+ * is allowed. */
+static bool make_room(struct walk *walk, uint32_t at, int64_t kept)
 {
     const struct spw_planner_input *input = walk->input;
 
     if (walk->room < walk->lowest) {
         walk->lowest = walk->room;
     }
-    while (walk->lowest < 0) {
+    while (walk->lowest < kept) {
         struct spw_planner_chunk *victim;
 
         if (walk->victims.count == 0) {
@@ -197,7 +198,7 @@ static bool take_need(struct walk *walk, uint32_t *ret_at)
     walk->room -= need->bytes;
     *ret_at = need->at;
     undo_freed_until(walk, need->at);
-    return make_room(walk, need->at);
+    return make_room(walk, need->at, 0);
 }
 
 static bool take_host(struct walk *walk, uint32_t *ret_at)
@@ -208,7 +209,7 @@ static bool take_host(struct walk *walk, uint32_t *ret_at)
     walk->room -= bytes_of(walk, host);
     walk->lowest -= bytes_of(walk, host);
     *ret_at = host->next;
-    if (!make_room(walk, host->next)) {
+    if (!make_room(walk, host->next, walk->input->kept_bytes)) {
         return false;
     }
     choose(walk, host);

@@ -42,6 +42,7 @@ struct spw_planner_input {
     const struct spw_planner_need *needs; /* sorted by time */
     size_t need_count;
     int64_t room_bytes; /* free on the device now */
+    int64_t kept_bytes; /* fetches leave so much of it, for what arrives before victims have left */
     uint64_t granule_bytes;
     size_t most;        /* granules to move at most, in each direction */
     bool fetch;         /* also plan moves to the device */
