@@ -222,10 +222,10 @@ static uint64_t missing_for(const struct spw_migrate *tier, uint64_t bytes)
     return lacks > 0 ? (uint64_t)lacks : 0;
 }
 
-/* Bytes to evict for a request. With predictions it is a little more than the missing bytes, since
- * prefetching makes room for later requests. Without predictions it is the requested size, so that
- * the next request of that size finds room, but at least a batch, and at most a batch more than is
- * missing. */
+/* Bytes to evict for a request. With predictions it is what is missing, since prefetching makes
+ * room for later requests, and a little more if nothing seems to be missing or the device need not
+ * idle for it. Without predictions it is the requested size, so that the next request of that size
+ * finds room, but at least a batch, and at most a batch more than is missing. */
 static uint64_t bytes_to_evict(struct spw_migrate *tier, uint64_t bytes)
 {
     uint64_t missing = missing_for(tier, bytes);
@@ -234,7 +234,9 @@ static uint64_t bytes_to_evict(struct spw_migrate *tier, uint64_t bytes)
 
     if (atomic_load(&tier->recording) &&
         spw_migrate_access_log_find_period(&tier->log, &events, &period)) {
-        return missing + (tier->migrator.device_busy ? batch / SPW_TUNE_BUSY_BATCH_SHARE : batch);
+        return tier->migrator.device_busy ? missing + batch / SPW_TUNE_BUSY_BATCH_SHARE
+               : missing > 0              ? missing
+                                          : batch;
     }
     return spw_max(spw_min(bytes, missing + batch), batch);
 }

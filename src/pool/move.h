@@ -81,12 +81,12 @@ struct spw_granule_info {
 };
 
 /* Returns how many more bytes of blocks the device can hold when the current moves are done, in
- * whole granules. Negative if the blocks exceed the device. */
+ * chunks that no block uses. Negative if the blocks exceed the device. */
 int64_t spw_pool_room(struct spw_pool *pool);
 
 /* Writes the states of at most `most` granules, beginning with the first granule of the heap of
- * large blocks. *ret_address is the address of that granule. *ret_room is the result of
- * spw_pool_room. Returns the number of granules. */
+ * large blocks. *ret_address is the address of that granule. *ret_room is the room, and also counts
+ * free granules of chunks that blocks use: new blocks fit there. Returns the number of granules. */
 size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *infos, size_t most,
                               uint64_t *ret_address, int64_t *ret_room);
 

@@ -233,6 +233,8 @@ static void test_chunks(void **state)
     assert_int_equal(head->block, blocks[1]);
     assert_int_equal(head->priority, 1);
     assert_false(head->movable);
+    /* Only whole chunks are room that may be used at other addresses. */
+    assert_int_equal(spw_pool_room(f.pool), room - (LARGEST - 1) * GRANULE);
     fix(blocks[1], false);
     (void)spw_pool_scan_granules(f.pool, all, BASE + LARGEST, &base, &room);
     assert_true(head->movable);

@@ -35,22 +35,25 @@ static void scan_block(const struct spw_backing *backing, const struct spw_exten
     }
 }
 
-/* Counts device granules under large blocks. */
-static uint64_t count_used(const struct spw_space *space)
+/* Counts device granules under large blocks. `whole`: of the chunks under them. */
+static uint64_t count_used(const struct spw_space *space, bool whole)
 {
     const struct spw_backing *backing = space->backing;
-    uint64_t used = 0, at = 0;
+    uint64_t used = 0;
+    size_t at = 0;
 
     for (const struct spw_extent *e = spw_pool_heaps_first_large(space->heaps); e != NULL;
          e = spw_pool_heaps_next_large(space->heaps, e)) {
-        uint64_t begin = spw_pool_backing_down(backing, e->address);
+        size_t begin = spw_pool_backing_index(backing, e->address);
+        size_t last = spw_pool_backing_index(backing, spw_pool_extent_end(e) - 1);
 
         if (e->kind != SPW_EXTENT_BLOCK) {
             continue;
         }
-        for (at = begin > at ? begin : at; at < spw_pool_extent_end(e);
-             at += backing->granule_bytes) {
-            used += backing->granules[spw_pool_backing_index(backing, at)].tier == SPW_TIER_DEVICE;
+        begin = whole ? spw_pool_backing_chunk_begin(backing, begin) : begin;
+        last = whole ? spw_pool_backing_chunk_end(backing, last) - 1 : last;
+        for (at = begin > at ? begin : at; at <= last; at++) {
+            used += backing->granules[at].tier == SPW_TIER_DEVICE;
         }
     }
     return used;
@@ -82,15 +85,15 @@ static int64_t find_growth(const struct spw_moves *moves)
 }
 
 /* Returns how many bytes of the device blocks do not use, in chunks that exist or that may be
- * created. */
-static int64_t find_room(const struct spw_space *space)
+ * created. `whole`: in chunks that no block uses. */
+static int64_t find_room(const struct spw_space *space, bool whole)
 {
     const struct spw_heap *small = &space->heaps[SPW_HEAP_SMALL];
     uint64_t granule = space->backing->granule_bytes;
     uint64_t chunks = spw_pool_stock_committed(&space->backing->stock);
     uint64_t used = spw_pool_backing_up(space->backing, small->frontier) -
                     spw_pool_backing_down(space->backing, small->base) +
-                    count_used(space) * granule;
+                    count_used(space, whole) * granule;
 
     return (int64_t)(space->backing->stock.limits[SPW_TIER_DEVICE] + chunks -
                      spw_counter_get(&space->backing->counters->committed_bytes)) -
@@ -102,7 +105,7 @@ int64_t spw_pool_room(struct spw_pool *pool)
     int64_t room;
 
     spw_lock(&pool->lock);
-    room = find_room(&pool->space);
+    room = find_room(&pool->space, /* whole */ true);
     spw_unlock(&pool->lock);
     return room;
 }
@@ -184,7 +187,7 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
         scan_move(&pool->moves.each[i], infos, spw_pool_backing_index(&pool->backing, base), count);
     }
     *ret_address = base;
-    *ret_room = find_room(&pool->space);
+    *ret_room = find_room(&pool->space, /* whole */ false);
     spw_unlock(&pool->lock);
     return count;
 }
