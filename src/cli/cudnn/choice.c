@@ -33,7 +33,7 @@ static const char *const system_folders[] = {
 static bool read_version(const char *path, char *ret_text, size_t capacity)
 {
     size_t number = 0;
-    int ends[2], status;
+    int ends[2], status, written;
     pid_t pid;
 
     if (pipe(ends) != 0) {
@@ -52,9 +52,9 @@ static bool read_version(const char *path, char *ret_text, size_t capacity)
     if (pid > 0) {
         (void)waitpid(pid, &status, 0);
     }
-    (void)snprintf(ret_text, capacity, "%zu.%zu.%zu", number / 10000, number / 100 % 100,
-                   number % 100);
-    return number > 0;
+    written = snprintf(ret_text, capacity, "%zu.%zu.%zu", number / 10000, number / 100 % 100,
+                       number % 100);
+    return number > 0 && written > 0 && (size_t)written < capacity;
 }
 
 /* Looks for the library in a folder, and writes its path without symbolic links. */
