@@ -71,6 +71,7 @@ complete -c spillway -n '__fish_seen_subcommand_from sim' -l host-numa
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l json
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l limit
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l link
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l link-out
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l log
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l map-max
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l memory
@@ -141,6 +142,7 @@ complete -c spillway -n '__fish_seen_subcommand_from fit' -l host-nodes
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l host-numa
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l json
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l link
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l link-out
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l log
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l map-max
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l memory-reserve
