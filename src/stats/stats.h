@@ -196,7 +196,7 @@ struct spw_stats {
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* names of the functions in driver_calls; ""
                                                          ends the list */
     int64_t rank;                                     /* rank in a distributed job; -1: none */
-    uint32_t ranks; /* number of the job's ranks; 0: not known */
+    uint32_t ranks;                                   /* number of the job's ranks; 0: not known */
     bool of_rank;   /* the name of the statistics file contains a rank: %r */
     bool simulated; /* the GPU is simulated */
     bool safe;      /* memory moves while the device rests: SPILLWAY_OVERLAP=safe */

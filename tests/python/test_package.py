@@ -60,7 +60,7 @@ class Package(harness.Case):
         for name, value in after.items():  # the names and values of the file
             self.assertEqual(result.device()[name], value, name)
         others = set(result.device()) - set(after)
-        self.assertEqual(others, {"driver_calls", "last_oom"})
+        self.assertEqual(others, {"driver_calls", "last_oom", "host_bound_name"})
 
     def test_several_devices(self):
         found, _, result = self.part("stats", SIM_DEVICES=3)

@@ -21,7 +21,7 @@
 #define SPW_CLI_ADVISE_SPLIT (4 * SPW_CLI_ADVISE_GRANULE)
 
 /* The part of the budget that can be live memory, in permille. The rest is lost to gaps between
- * blocks. The smallest devices on which a training runs have 98.0 to 99.6 % live memory
+ * blocks. The smallest devices that run a training have 98.0 to 99.6 % live memory
  * (benchmark frag-torch, capacity E). This value is a little lower, because the blocks of the
  * first steps are not packed yet. */
 #define SPW_CLI_ADVISE_LIVE_PERMILLE 970

@@ -96,7 +96,7 @@ static bool try_folder(const char *folder, const char *version, struct spw_cli_c
            is_same(choice->version, version);
 }
 
-/* Tries the folders in the folder to which the user fetches libraries. */
+/* Tries the subfolders of the folder for libraries that the user has fetched. */
 static bool try_fetched(const char *parent, const char *version,
                         struct spw_cli_cudnn_choice *choice)
 {

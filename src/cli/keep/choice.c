@@ -115,7 +115,7 @@ static void choose_blindly(size_t module_count, struct spw_cli_keep_choice *ret_
 
 /* What one rank needs, or all of them together. */
 struct need {
-    enum { UNREADABLE, STEPLESS, PLANNED } known; /* in the order in which they matter */
+    enum { UNREADABLE, STEPLESS, PLANNED } known; /* ordered by importance */
     enum spw_cli_advise_answer answer;
     uint64_t budget_bytes, device_bytes, placed_bytes, spilled_bytes;
     uint64_t measured_ns, ample_ns, cost_ns;

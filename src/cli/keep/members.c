@@ -50,8 +50,8 @@ static const char *find_recording(int pid)
 }
 
 /* True if another process of the run has the same rank. */
-static bool has_twin(const struct spw_cli_sim_result *result,
-                     const struct spw_cli_sim_process *process)
+static bool shares_rank(const struct spw_cli_sim_result *result,
+                        const struct spw_cli_sim_process *process)
 {
     for (size_t i = 0; i < result->count; i++) {
         const struct spw_cli_sim_process *other = &result->processes[i];
@@ -67,7 +67,7 @@ static bool has_twin(const struct spw_cli_sim_result *result,
 static bool may_belong(const struct spw_cli_sim_result *result,
                        const struct spw_cli_sim_process *process, size_t users, char why[WHY])
 {
-    if (users > 1 && (process->rank < 0 || has_twin(result, process))) {
+    if (users > 1 && (process->rank < 0 || shares_rank(result, process))) {
         (void)snprintf(why, WHY,
                        "%zu processes used a device, and they are not the ranks of a job, one each",
                        users);

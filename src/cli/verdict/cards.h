@@ -22,8 +22,8 @@ struct spw_cli_cards {
 /* Returns the GPU that the options name. */
 const struct spw_gpu_profile *spw_cli_cards_profile(void);
 
-/* Returns the least time in seconds for copies of these numbers of bytes, to the GPU and from it, on
- * the link of this GPU. */
+/* Returns the least time in seconds for copies of these numbers of bytes, to the GPU and from it,
+ * on the link of this GPU. */
 double spw_cli_cards_link_seconds(uint64_t in_bytes, uint64_t out_bytes);
 
 /* Finds the cards of a device with `bytes` of memory. */

@@ -105,7 +105,7 @@ struct spw_cli_sim_device {
 /* One process that initialized CUDA. */
 struct spw_cli_sim_process {
     int pid;
-    int64_t rank; /* in a distributed job; -1: none, or not known without the pool */
+    int64_t rank;   /* in a distributed job; -1: none, or not known without the pool */
     uint32_t ranks; /* of the job; 0: not known */
     char name[SPW_CLI_SIM_NAME];
     bool used;                      /* the process used at least one device */

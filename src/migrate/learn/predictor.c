@@ -536,8 +536,8 @@ void spw_migrate_predictor_forecast(struct spw_predictor *predictor,
                                                    const struct spw_prediction *prediction),
                                     void *cookie)
 {
-    uint64_t end = predictor->cursor + spw_min(spw_migrate_predictor_period(predictor),
-                                               repeat_distance(predictor));
+    uint64_t end = predictor->cursor +
+                   spw_min(spw_migrate_predictor_period(predictor), repeat_distance(predictor));
 
     predictor->forecast++;
     for (uint64_t number = predictor->cursor; number < end; number++) {

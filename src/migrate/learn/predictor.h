@@ -81,22 +81,22 @@ struct spw_predictor {
     struct spw_predictor_block *blocks; /* by number; number 0 is never used */
     uint32_t *unused;                   /* stack of free block numbers */
     uint32_t block_count, unused_count;
-    uint64_t ngram;                         /* hash of the newest tokens ... */
-    uint64_t ngram_oldest;                  /* ... and the factor of the token that leaves it */
-    uint64_t count;                         /* events so far, and the number of the next event */
-    uint64_t cursor;                        /* the past event that predicts the next one */
-    bool following;                         /* the cursor is valid */
-    bool confirmed;                         /* the events from the cursor to now have come twice */
-    uint32_t mispredict_score;              /* plus 2 for a misprediction, minus 1 for a hit */
-    uint32_t forecast;                      /* number of the last forecast */
-    uint64_t live_bytes;                    /* of all live blocks */
-    uint64_t step;                          /* length of a step; 0: not known */
-    uint64_t step_seen;                     /* when the cursor was last several steps away */
-    uint64_t measure_at;                    /* event number of the next measurement of the step */
-    uint64_t hits, misses;                  /* events that matched the cursor, and that did not */
-    uint64_t marks[SPW_PREDICTOR_MARKS];    /* ring: event numbers of the marks */
-    uint64_t mark_count;                    /* marks so far */
-    uint64_t last_followed;                 /* events so far when `step` was last followed */
+    uint64_t ngram;                      /* hash of the newest tokens ... */
+    uint64_t ngram_oldest;               /* ... and the factor of the token that leaves it */
+    uint64_t count;                      /* events so far, and the number of the next event */
+    uint64_t cursor;                     /* the past event that predicts the next one */
+    bool following;                      /* the cursor is valid */
+    bool confirmed;                      /* the events from the cursor to now have come twice */
+    uint32_t mispredict_score;           /* plus 2 for a misprediction, minus 1 for a hit */
+    uint32_t forecast;                   /* number of the last forecast */
+    uint64_t live_bytes;                 /* of all live blocks */
+    uint64_t step;                       /* length of a step; 0: not known */
+    uint64_t step_seen;                  /* when the cursor was last several steps away */
+    uint64_t measure_at;                 /* event number of the next measurement of the step */
+    uint64_t hits, misses;               /* events that matched the cursor, and that did not */
+    uint64_t marks[SPW_PREDICTOR_MARKS]; /* ring: event numbers of the marks */
+    uint64_t mark_count;                 /* marks so far */
+    uint64_t last_followed;              /* events so far when `step` was last followed */
 };
 
 /* Allocates about 24 MiB, touched only as it fills. False when the process has no memory. */

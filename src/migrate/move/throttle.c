@@ -69,8 +69,7 @@ void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_ac
 {
     const struct spw_access_log_snapshot now =
         spw_migrate_access_log_snapshot(log, spw_migrate_barrier_submissions());
-    uint64_t interval =
-        period > 0 ? spw_migrate_throttle_moment(period) / SPW_TUNE_MARK_SHARE : 0;
+    uint64_t interval = period > 0 ? spw_migrate_throttle_moment(period) / SPW_TUNE_MARK_SHARE : 0;
 
     if (now.events - throttle->marked < interval) {
         return;
