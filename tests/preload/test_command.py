@@ -347,8 +347,8 @@ class Doctor(Command):
     def test_tables(self):
         """The same tables as JSON and as Markdown; every entry point is served."""
         tables = json.loads(self.doctor("--json").stdout)
-        self.assertEqual(list(tables), ["driver", "functions", "devices", "spill", "entry_points",
-                                        "disabled"])
+        self.assertEqual(list(tables), ["driver", "functions", "devices", "spill", "host_limits",
+                                        "entry_points", "disabled"])
         row, = tables["functions"]
         self.assertEqual(row["names"], f"of {row['count']}")  # the simulated driver has them all
         self.assertEqual(len(tables["entry_points"]), 7)

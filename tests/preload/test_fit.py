@@ -495,7 +495,8 @@ class Profiles(harness.Case):
         self.assertEqual(len({row.split()[0] for row in rows}), len(rows))
         self.assertIn("h100-80g", [row.split()[0] for row in rows])
         for row in rows:
-            self.assertRegex(row, r"^\S+ +\d+\.\d\d GiB +\d+\.\d +\d+ +\d+ +\d+ +\d+-\d+ +~? ?\w")
+            self.assertRegex(row, r"^\S+ +\d+\.\d\d GiB +\d+\.\d +\d+ +\d+ +\d+(/\d+)? "
+                                  r"+\d+-\d+ +~? ?\w")
 
     def test_models(self):
         """A name that one GPU has, beside laptops and variants, means that GPU."""

@@ -344,7 +344,7 @@ class Top(harness.Case):
         self.assertEqual(values["spillway_allocs_total", str(pids[0])][0], 2)
         self.assertEqual((types["spillway_live_bytes"], types["spillway_allocs_total"],
                           types["spillway_stall_seconds_total"]), ("gauge", "counter", "counter"))
-        self.assertIn("stall_seconds_total seconds that the program waited", path.read_text())
+        self.assertIn("stall_seconds_total seconds for which the program waited", path.read_text())
         self.assertEqual(path.stat().st_mode & 0o777, 0o666 & ~self.umask())
 
     @staticmethod
