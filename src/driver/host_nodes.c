@@ -67,17 +67,6 @@ static uint64_t allowed(const char *root, struct file *file)
     return parse_list(line + strspn(line, " \t"));
 }
 
-bool spw_driver_host_has_one_node(const char *root)
-{
-    struct file SPW_ROOM *file = spw_room_take(sizeof(*file));
-    uint64_t nodes = 0;
-
-    if (file != NULL) {
-        nodes = parse_list(read_text(root, "/sys/devices/system/node/has_memory", file));
-    }
-    return nodes != 0 && (nodes & (nodes - 1)) == 0;
-}
-
 uint64_t spw_driver_host_nodes(const char *root)
 {
     struct file SPW_ROOM *file = spw_room_take(sizeof(*file));

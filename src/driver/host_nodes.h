@@ -5,7 +5,6 @@
  * (nccl#2190). No locking, no allocation. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { SPW_HOST_NODES = 64 };
@@ -14,6 +13,3 @@ enum { SPW_HOST_NODES = 64 };
  * SPW_HOST_NODES on are ignored. Returns 0 if the system lists no node. The files are read below
  * the folder `root`; "" for the files of the machine. */
 uint64_t spw_driver_host_nodes(const char *root);
-
-/* Returns true if the machine has exactly one node with memory. */
-bool spw_driver_host_has_one_node(const char *root);

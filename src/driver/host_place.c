@@ -62,20 +62,6 @@ static enum spw_host_answer try_place(const struct spw_host_question *question, 
     return answer;
 }
 
-/* The number of NUMA nodes of a simulated machine without files. */
-static uint64_t simulated_nodes(void)
-{
-    return spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_NODES, NULL, 0).bytes;
-}
-
-/* True if the machine has only one node with memory. */
-static bool has_one_node(const struct spw_host_question *question)
-{
-    const char *root = spw_driver_host_root(question->simulated);
-
-    return root != NULL ? spw_driver_host_has_one_node(root) : simulated_nodes() == 1;
-}
-
 /* The nodes to try, as bits. */
 static uint64_t usable_nodes(const struct spw_host_question *question)
 {
@@ -84,7 +70,10 @@ static uint64_t usable_nodes(const struct spw_host_question *question)
     if (!question->nodes) {
         return 0;
     }
-    return root != NULL ? spw_driver_host_nodes(root) : (UINT64_C(1) << simulated_nodes()) - 1;
+    return root != NULL
+               ? spw_driver_host_nodes(root)
+               : (UINT64_C(1) << spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_NODES, NULL, 0).bytes) -
+                     1;
 }
 
 /* The places to try, the best first. Returns how many there are. */
@@ -92,12 +81,8 @@ static size_t list_places(const struct spw_host_question *question, CUmemLocatio
 {
     uint64_t nodes = usable_nodes(question);
     int own = question->own_node;
-    bool single = has_one_node(question);
     size_t count = 0;
 
-    if (question->plain && single) {
-        places[count++] = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
-    }
     if (own >= 0 && own < SPW_HOST_NODES && (nodes >> own & 1) != 0) {
         places[count++] = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = own};
         nodes &= ~(UINT64_C(1) << own);
@@ -106,7 +91,7 @@ static size_t list_places(const struct spw_host_question *question, CUmemLocatio
         places[count++] =
             (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = __builtin_ctzll(nodes)};
     }
-    if (question->plain && !single) {
+    if (question->plain) {
         places[count++] = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
     }
     return count;

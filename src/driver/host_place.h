@@ -4,9 +4,8 @@
  * gvisor#12876). On others it is refused (nccl#2190). Each place is therefore tried in a helper
  * process (system/child.h), `spillway _host-chunks`. The helper creates a chunk, maps it and copies
  * through it. The places are tried in this order: the NUMA node of the device, the other nodes with
- * CPUs and memory, and the host without a node (CUDA 13). On a machine with one node, the host
- * without a node is tried first, because it is the same memory, and needs no right to choose a
- * node. A place is not tried if the device's attributes exclude it.
+ * CPUs and memory, and the host without a node (CUDA 13). A place is not tried if the device's
+ * attributes exclude it.
  *
  * A helper loads the driver and creates a context. On a real GPU this takes about half a second,
  * and some hundred MiB of device memory while the helper runs. Nothing is therefore tried before
