@@ -15,14 +15,16 @@ PAGES = ("README.md", "llms.txt", "CONTRIBUTING.md", "policies/README.md", "docs
          *(str(path.relative_to(SOURCE)) for top in ("docs", "tests")
            for path in sorted((SOURCE / top).rglob("*.md"))
            if path.parts[len(SOURCE.parts):][:2] != ("tests", "traces")))
-COMMANDS = re.compile(r"([A-Z_]+=\S+ )*(spillway|python3?|scripts/\S+|[\w./-]+/spillway|meson|pip|"
-                      r"git|mpirun|srun|torchrun|accelerate|prometheus-node-exporter)(?!\S)")
+COMMANDS = re.compile(r"([A-Z_]+=\S+ )*(spillway|python3?|(scripts|packing)/\S+|[\w./-]+/spillway|"
+                      r"meson|pip|git|mpirun|srun|torchrun|accelerate|"
+                      r"prometheus-node-exporter)(?!\S)")
 # Lines that cannot run here: a part of the line, and the reason.
 NOT_RUN = (
     (r"^git clone", "a network"),
     (r"^scripts/(setup|demo|wheel|bundle)\b|^pip install", "installs software"),
     (r"^scripts/(build|test|mutate|house)\b", "builds and tests this tree"),
     (r"^meson (setup|test)", "builds and tests this tree"),
+    (r"^packing/emulate", "programs for aarch64: the long matrix"),
     (r"^scripts/gpu-(check|results)", "a GPU: the suite `gpu` rehearses it"),
     (r"--prometheus|^prometheus-", "runs until it is ended: `integrations prometheus`"),
     (r"--world 1024", "PyTorch: `torch world`"),

@@ -73,7 +73,7 @@ class Guarded(harness.Case):
     def test_dropped_content(self):
         """The simulated GPU has no room to keep the content."""
         for verify in ("off", "on"):
-            device = self.periodic(8, "named", allow=["move no data"], status=1, SIM_SEED=1,
+            device = self.periodic(8, "named", allow=["copy nothing"], status=1, SIM_SEED=1,
                                    SIM_PAYLOAD="80MiB", VERIFY=verify)
             self.assertGreater(device["moves"], 8)
 

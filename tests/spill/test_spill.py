@@ -303,13 +303,13 @@ class Through(harness.Case):
                 self.assertGreater(self.through("map", seed).device()["moves"], 0)
 
     def test_told_where_any_kernel_may_find_them(self):
-        line = "addresses were copied to 0x[0-9a-f]+, where any kernel may find them"
+        line = "addresses were copied to 0x[0-9a-f]+, where any kernel may read them"
         said = self.through("global", 1, LOG="info",
                             allow=["mode auto", "chunks at", line]).said()
         self.assertEqual(len([text for text in said if re.search(line, text)]), 1)
 
     def test_which_copies_carry_addresses(self):
-        line = "addresses were copied to 0x[0-9a-f]+, where any kernel may find them"
+        line = "addresses were copied to 0x[0-9a-f]+, where any kernel may read them"
         ways = {"word": True, "half word": False, "last word": True, "next word": False,
                 "across words": False, "other alignment": True, "no block": False, "batch": True,
                 "rows": True, "between rows": False, "narrow rows": True, "no rows": False,
