@@ -104,7 +104,7 @@ int spillway_mark_end(const char *name);
 
 /* ---- Pauses, since version 0.3 ----
  *
- * * During a pause, a program gives its device memory to another program, or to another part of
+ * During a pause, a program gives its device memory to another program, or to another part of
  * itself. */
 
 /* Moves all movable device memory of this process to the host, and gives free memory to the driver.
@@ -129,7 +129,7 @@ int spillway_resume_tag(const char *name);
 
 /* ---- Tags, since version 0.3 ----
  *
- * * A tag is a word of the program for the purpose of memory. Pauses, reports and policies (the key
+ * A tag is a word of the program for the purpose of memory. Pauses, reports and policies (the key
  * tag) use it. */
 
 /* Tags all memory that the calling thread allocates from now on. The tag is valid until the thread
@@ -141,10 +141,10 @@ int spillway_tag(const char *name);
 
 /* ---- Optional hints, since version 0.2 ----
  *
- * * * * Hints select the memory that should be on the device. All return CUDA_ERROR_NOT_INITIALIZED
+ * Hints select the memory that should be on the device. All return CUDA_ERROR_NOT_INITIALIZED
  * (3) if CUDA is not initialised, or spillway is off.
  *
- * * * * A hint about [address, address + bytes) applies to each live block that has a byte in the
+ * A hint about [address, address + bytes) applies to each live block that has a byte in the
  * range, as a whole. `address` is a device pointer from cudaMalloc or the like, or lies inside such
  * a block. If the program's own allocator splits large blocks, as PyTorch's native one does, the
  * hint applies to the large block. A hint ends when its block is freed. CUDA_ERROR_INVALID_VALUE

@@ -52,11 +52,9 @@ def is_there():
 
 
 def fetch_torch(folder):
-    listed = (sysroot.SOURCE / "tests/torch/requirements.txt").read_text().splitlines()
-    download.pip_into(folder, *(line for line in listed if line.startswith("torch==")), "numpy",
-                      "--python-version", "3.11", "--implementation", "cp",
+    download.pip_into(folder, "torch", "--python-version", "3.11", "--implementation", "cp",
                       *(f"--platform=manylinux_2_{minor}_aarch64" for minor in range(28, 16, -1)),
-                      "--platform=manylinux2014_aarch64", needs=True)
+                      "--platform=manylinux2014_aarch64")
 
 
 def why_not():

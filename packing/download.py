@@ -129,7 +129,7 @@ def pinned(name):
             "--requirement", PINS / f"{name}.txt")
 
 
-def pip_into(folder, name):
+def pip_into(folder, name, *options):
     """Unpacks the wheels of an environment in a folder."""
-    run(sys.executable, "-m", "pip", *pinned(name), "--root-user-action=ignore", "--retries", "1",
-        "--no-compile", "--target", folder)
+    run(sys.executable, "-m", "pip", *pinned(name), *options, "--root-user-action=ignore",
+        "--retries", "1", "--no-compile", "--target", folder)

@@ -1,11 +1,11 @@
 /* Counts the code objects that the interpreter frees. As long as no code object is freed, a known
  * address has the same code object as before. Its texts never change.
  *
- * * The interpreter frees a code object by the function in a slot of the type of code objects. That
+ * The interpreter frees a code object by the function in a slot of the type of code objects. That
  * function is replaced once, permanently, by one that counts and then calls it. The interpreter's
  * own lock makes the count visible to the thread that uses the memory next.
  *
- * * Locking: none. */
+ * Locking: none. */
 #pragma once
 
 #include <stdint.h>

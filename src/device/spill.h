@@ -102,8 +102,9 @@ bool spw_device_make_room(void);
 bool spw_device_make_host_room(void);
 
 /* Room is made so many times for a call at most. What is freed at first may be less than the call
- * needs: one spare chunk, for example, when the code of a kernel needs two. */
-enum { SPW_DEVICE_ROOM_TRIES = 64 };
+ * needs: one spare chunk, for example, when the code of a kernel needs two. A call that can never
+ * succeed must not empty the device, so there are few tries. */
+enum { SPW_DEVICE_ROOM_TRIES = 8 };
 
 /* Calls the real driver. While it is out of memory and room can be made, repeats the call. */
 #define SPW_FORWARD(result, call)                                                                  \

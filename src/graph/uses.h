@@ -1,6 +1,6 @@
 /* The blocks that one CUDA graph names, read from the parameters of its nodes.
  *
- * * When a driver makes a graph executable, it may store facts about the operands of copies and
+ * When a driver makes a graph executable, it may store facts about the operands of copies and
  * fills. In addition, a copy must not cross from device to host memory (submit/parts.h). Blocks
  * that are named by copy or fill nodes therefore stay fixed while the executable graph exists.
  * Kernels access memory by its address, whichever tier the memory is in. Blocks that are named only
@@ -9,7 +9,7 @@
  * case, blocks stay fixed. Blocks also stay fixed in graphs that kernels can launch, and with
  * SPILLWAY_GRAPHS=stay.
  *
- * * Locking: the lock of the owner, except for the last two members. The lists do not change after
+ * Locking: the lock of the owner, except for the last two members. The lists do not change after
  * they were read and entered. */
 #pragma once
 

@@ -263,6 +263,13 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
 }
 
+/* Returns how often room is made for a request. A block that must be on the device gets more tries,
+ * but not as many as would empty a device that is only fragmented. */
+static int tries_for(const struct spw_request *request)
+{
+    return request->placement != NULL && request->placement->on_device ? 8 : 1;
+}
+
 enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_request *request,
                                enum spw_err refused, struct spw_result *ret_result)
 {
@@ -282,9 +289,8 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
         /* A part of the room may not be usable yet: it may be in granules that other blocks share,
          * or wait for pending work. Then the host serves the request, unless it must be on the
          * device. */
-        for (bool again = true; again && is_short(err) && make_room(tier, request);) {
+        for (int i = tries_for(request); i > 0 && is_short(err) && make_room(tier, request); i--) {
             err = spw_pool_alloc(tier->config.pool, request, ret_result);
-            again = request->placement != NULL && request->placement->on_device;
         }
     }
     spw_unlock(&tier->lock);

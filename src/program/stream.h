@@ -1,11 +1,11 @@
 /* The identity of streams: number, context and device of a stream handle.
  *
- * * A handle is identified once, with a few driver calls. The result is kept until the stream or
+ * A handle is identified once, with a few driver calls. The result is kept until the stream or
  * its context is destroyed. Each thread caches the streams that it used last. A loop over streams
  * that the program created therefore makes no driver call and takes no lock. A default stream
  * belongs to the current context. Each use of it therefore queries the driver for this context.
  *
- * * Locking: spw_locks.streams; nothing is called with it held. */
+ * Locking: spw_locks.streams; nothing is called with it held. */
 #pragma once
 
 #include <stdbool.h>

@@ -22,6 +22,9 @@
 
 #include <stdlib.h>
 
+/* The most times that a request is repeated after room was made. */
+enum { MOST_TRIES = 64 };
+
 /* ---- charges ---- */
 
 static enum spw_err charge(const struct spw_piece *piece)
@@ -283,7 +286,7 @@ static CUresult create_on_device(const struct spw_piece *piece,
     struct spw_driver *driver = spw_process_driver();
     CUresult result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
 
-    for (int i = 0; i < SPW_DEVICE_ROOM_TRIES && result == CUDA_ERROR_OUT_OF_MEMORY &&
+    for (int i = 0; i < MOST_TRIES && result == CUDA_ERROR_OUT_OF_MEMORY &&
                     (spw_device_make_room() || spw_migrate_barrier_pass_again());
          i++) {
         result = driver->cuMemCreate(handle, piece->bytes, prop, flags);

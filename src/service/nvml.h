@@ -1,6 +1,6 @@
 /* The use of a device's memory by all processes, as NVIDIA's management library (NVML) reports it.
  *
- * * Each question opens the library and closes it again. The library stays loaded, because the code
+ * Each question opens the library and closes it again. The library stays loaded, because the code
  * that shares a device uses it often. NVML is asked only after memory has run out, or to share a
  * device. Not to be called with a lock held. */
 #pragma once

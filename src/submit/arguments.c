@@ -65,7 +65,7 @@ static bool has_direct_name(CUfunction function, bool kernel)
 /* Asks the driver for a layout. The lock is held. False if the driver had no memory to load the
  * kernel's code. It needs the code for the answer.
  *
- * * cuda.h defines each of the two functions only for its own kind of handle. So
+ * cuda.h defines each of the two functions only for its own kind of handle. So
  * cuKernelGetParamInfo is called only after the driver has refused the handle as no CUfunction.
  * INVALID_VALUE for the first parameter is the answer for a function without parameters. */
 static bool learn(struct spw_layout *layout, CUfunction function)

@@ -1,20 +1,20 @@
 /* Copies and fills that some drivers cannot do in one part, or in the way that the program
  * requested.
  *
- * * A copy may cross from device memory to memory that spilled to the host at the same addresses.
+ * A copy may cross from device memory to memory that spilled to the host at the same addresses.
  * NVIDIA's documents do not define such a copy: the driver may choose the kind of copy by the first
  * byte. The copy is therefore replaced by several copies that do not cross. The boundaries do not
  * change during the call. Memory moves only while no call is inside the submit barrier
  * (migrate/move/barrier.h), and the caller is inside.
  *
- * * Blocks consist of memory of cuMemCreate. A copy between two devices can access such memory only
+ * Blocks consist of memory of cuMemCreate. A copy between two devices can access such memory only
  * with an access right, unless it is a peer copy (llama.cpp#4620; PyTorch's allocators make the
  * same choice). If the right is missing, the copy becomes a peer copy.
  *
- * * An error of a later part becomes the error of the call, although earlier parts are already
+ * An error of a later part becomes the error of the call, although earlier parts are already
  * enqueued. If the program repeats the call, these parts are done again, which changes nothing.
  *
- * * Locking: takes the locks of the pools and of the program's own memory. Any thread, inside the
+ * Locking: takes the locks of the pools and of the program's own memory. Any thread, inside the
  * submit barrier. */
 #pragma once
 

@@ -2,7 +2,7 @@
  * program passes them to kernels by value or in memory. This table has the address of each
  * descriptor.
  *
- * * Only the 4,096 newest maps are known. A program with more maps makes new maps for each launch,
+ * Only the 4,096 newest maps are known. A program with more maps makes new maps for each launch,
  * and does not use old maps again. Locking: spw_locks.tensor_maps. */
 #pragma once
 

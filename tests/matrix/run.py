@@ -141,7 +141,7 @@ def run(part):
     if reason:
         return result | {"minutes": 0, "note": "not run: " + reason}
     build(part)
-    tests, names = {}, chosen_tests(part)
+    tests, names, again = {}, chosen_tests(part), set()
     for _ in range(RUNS if part.newest else 1):
         found = run_tests(part, names)
         tests |= found
@@ -149,6 +149,7 @@ def run(part):
                  if ended_by_pytorch(test)]
         if not names:
             break
+        again |= set(names)
     for name, test in tests.items():
         result["passed"] += test["result"] in GOOD
         result["skipped"] += test["result"] == "SKIP"
@@ -156,6 +157,8 @@ def run(part):
             result["failed"].append(f"{name} ({test['result'].lower()})")
     if not tests:
         result["failed"].append("no test ran")
+    if again:
+        result["again"] = sorted(again)  # their programs had been ended by PyTorch
     return result | {"minutes": round((time.monotonic() - begun) / 60, 1)}
 
 

@@ -319,6 +319,9 @@ static void test_merge(void **context)
                  RULES(RULE("1", "f", WHOLE)));
     check_merged(RULES(RULE("1", "f", HALF)), RULES(RULE("1", "g", MOST) "," RULE("2", "f", WHOLE)),
                  RULES(RULE("1", "f", WHOLE) "," RULE("2", "g", MOST)));
+    /* The first rule that matches decides, so the one that places more comes first. */
+    check_merged(RULES(RULE("1", "f", HALF)), RULES(RULE("1", "g", MOST)),
+                 RULES(RULE("1", "g", MOST) "," RULE("2", "f", HALF)));
 }
 
 static void test_merge_of_too_many_rules(void **context)

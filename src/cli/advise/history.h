@@ -3,12 +3,12 @@
  * memory. A kind is a call site and a size, as in rules. Only the device with the highest peak
  * is read. One thread.
  *
- * * * If the program marks its steps, the marks define the steps. Otherwise steps are found as
+ * If the program marks its steps, the marks define the steps. Otherwise steps are found as
  * repetitions of the program's large allocations. The figures of a step are averages over the
  * second half of the run, because the first steps differ. Half of the run is half of its
  * kernels. Without recorded uses, it is half of the large allocations.
  *
- * * * If the recording has the forward passes of modules (SPILLWAY_RECORD_MODULES), the history
+ * If the recording has the forward passes of modules (SPILLWAY_RECORD_MODULES), the history
  * also has the memory that a pass saves for backward. The pass allocates this memory and does
  * not return it, and the backward pass frees it. A recomputed module frees it at the end of its
  * forward pass, and allocates it again when the backward pass reaches the module. It keeps its

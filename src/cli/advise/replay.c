@@ -100,6 +100,7 @@ bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
         {"SPILLWAY_SIM_TIME", "on"},
         {"SPILLWAY_SIM_RATES", "card"},
         {"SPILLWAY_SIM_LINK", replays->link},
+        {"SPILLWAY_SIM_LINK_OUT", NULL},
         {"SPILLWAY_SIM_OVERHEAD", "off"},
         {"SPILLWAY_RECORD", replays->ample},
         {"SPILLWAY_RECORD_USES", "on"},
@@ -123,12 +124,19 @@ bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t
 {
     char device[32], host[32], what[128];
     const struct spw_cli_setting settings[] = {
-        {"SPILLWAY_SIM_MEMORY", device},  {"SPILLWAY_LIMIT", NULL},
-        {"SPILLWAY_STATS", NULL},         {"SPILLWAY_SPILL", NULL},
-        {"SPILLWAY_POLICY", policy},      {"SPILLWAY_SIM_TIME", "on"},
-        {"SPILLWAY_SIM_RATES", "card"},   {"SPILLWAY_SIM_LINK", replays->link},
-        {"SPILLWAY_SIM_OVERHEAD", "off"}, {"SPILLWAY_RECORD", replays->record},
-        {"SPILLWAY_RECORD_USES", NULL},   {"SPILLWAY_RECORD_MODULES", NULL},
+        {"SPILLWAY_SIM_MEMORY", device},
+        {"SPILLWAY_LIMIT", NULL},
+        {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_SPILL", NULL},
+        {"SPILLWAY_POLICY", policy},
+        {"SPILLWAY_SIM_TIME", "on"},
+        {"SPILLWAY_SIM_RATES", "card"},
+        {"SPILLWAY_SIM_LINK", replays->link},
+        {"SPILLWAY_SIM_LINK_OUT", NULL},
+        {"SPILLWAY_SIM_OVERHEAD", "off"},
+        {"SPILLWAY_RECORD", replays->record},
+        {"SPILLWAY_RECORD_USES", NULL},
+        {"SPILLWAY_RECORD_MODULES", NULL},
         {"SPILLWAY_HOST_LIMIT", host}, /* last, as it is left out without a limit */
     };
     size_t count = sizeof(settings) / sizeof(*settings);

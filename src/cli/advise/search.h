@@ -1,7 +1,7 @@
 /* Chooses the groups of allocations that go to the host, so that a program stays within a budget of
  * device memory at the least cost.
  *
- * * * A group goes to the host as a whole, because a rule of a policy matches the whole group. At
+ * A group goes to the host as a whole, because a rule of a policy matches the whole group. At
  * most one group may be split: only a part of each of its blocks goes to the host. A moment is a
  * point in the run. At each moment, the memory on the host must cover the excess over the budget,
  * and must fit in the host memory. This is a covering problem with knapsack constraints. A
@@ -11,7 +11,7 @@
  * the relaxed problem has a solution that splits at most one group. So if a single moment decides,
  * one split group is enough.
  *
- * * * Pure; no locking. */
+ * Pure; no locking. */
 #pragma once
 
 #include <stdbool.h>

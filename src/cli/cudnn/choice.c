@@ -120,9 +120,9 @@ static bool try_fetched(const char *parent, const char *version,
 static bool find_version(const char *command, const char *version,
                          struct spw_cli_cudnn_choice *choice)
 {
-    char parent[PATH_MAX - 8] = "";
+    char parent[PATH_MAX] = "";
 
-    if (spw_cache_folder(/* make */ false, parent, sizeof(parent))) {
+    if (spw_cache_folder(/* make */ false, parent, sizeof(parent) - sizeof("/cudnn"))) {
         strcat(parent, "/cudnn");
         if (try_fetched(parent, version, choice)) {
             return true;

@@ -46,24 +46,42 @@ static bool number_rule(cJSON *rule, int number)
     return text != NULL && cJSON_ReplaceItemInObject(rule, "name", text);
 }
 
-/* Puts one rule into a list. Takes ownership of the rule. */
+/* Puts a rule before those that place less, because the first rule that matches decides. Takes
+ * ownership of the rule. */
 static bool put(cJSON *rules, cJSON *rule)
 {
     cJSON *same = find_same(rules, rule);
-    int count = cJSON_GetArraySize(rules);
-    bool good = true;
+    const cJSON *each;
+    int at = 0;
 
-    if (same == NULL && count < SPW_POLICY_RULES && number_rule(rule, count + 1) &&
-        cJSON_AddItemToArray(rules, rule)) {
+    if (same != NULL && share_of(rule) <= share_of(same)) {
+        cJSON_Delete(rule);
         return true;
     }
-    if (same == NULL) {
-        good = false;
-    } else if (share_of(rule) > share_of(same)) {
-        good =
-            cJSON_ReplaceItemInObject(same, "action", cJSON_DetachItemFromObject(rule, "action"));
+    if (same != NULL) {
+        cJSON_Delete(cJSON_DetachItemViaPointer(rules, same));
+    }
+    cJSON_ArrayForEach(each, rules)
+    {
+        at += share_of(each) >= share_of(rule);
+    }
+    if (cJSON_GetArraySize(rules) < SPW_POLICY_RULES && cJSON_InsertItemInArray(rules, at, rule)) {
+        return true;
     }
     cJSON_Delete(rule);
+    return false;
+}
+
+static bool number_rules(cJSON *rules)
+{
+    cJSON *each;
+    int number = 0;
+    bool good = true;
+
+    cJSON_ArrayForEach(each, rules)
+    {
+        good = good && number_rule(each, ++number);
+    }
     return good;
 }
 
@@ -80,7 +98,7 @@ cJSON *spw_cli_keep_merge(cJSON *policy, cJSON *other)
         good = put(rules, cJSON_DetachItemFromArray(others, 0));
     }
     cJSON_Delete(other);
-    if (!good) {
+    if (!good || !number_rules(rules)) {
         cJSON_Delete(policy);
         policy = NULL;
     }

@@ -14,7 +14,7 @@
 typedef bool spw_cli_prepare(const char *command, bool with_pool);
 
 /* The most variables that may differ between runs. */
-enum { SPW_CLI_TRIAL_VARIABLES = 19 };
+enum { SPW_CLI_TRIAL_VARIABLES = 20 };
 
 enum { SPW_CLI_TRIAL_LINE = 240 };
 

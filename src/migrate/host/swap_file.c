@@ -101,7 +101,8 @@ void spw_migrate_swap_file_close(struct spw_swap_file *file)
 
 void spw_migrate_swap_file_reserve(struct spw_swap_file *file, uint64_t bytes)
 {
-    if (bytes > 0 && spw_file_may_have(file->end + bytes) &&
+    /* A file in memory, or in the page cache, would take the memory of the host at once. */
+    if (file->direct && bytes > 0 && spw_file_may_have(file->end + bytes) &&
         fallocate(file->fd, 0, (off_t)file->end, (off_t)bytes) != 0) {
         return; /* whether the disk has room turns out when it is written */
     }

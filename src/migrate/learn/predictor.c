@@ -213,15 +213,18 @@ static uint64_t count_covering(const struct spw_predictor *predictor, uint64_t m
     return events;
 }
 
-/* True when the events of the whole period have occurred twice in a row. The result stays true
- * until the next resync. */
-static bool is_confirmed(struct spw_predictor *predictor)
+/* Finds out if the events of the whole period have occurred twice in a row. This stays true until
+ * the next resync. Returns the number of events that were compared. */
+static uint64_t confirm(struct spw_predictor *predictor)
 {
-    uint64_t distance = repeat_distance(predictor);
+    uint64_t distance = repeat_distance(predictor), length;
 
-    predictor->confirmed =
-        predictor->confirmed || match_length(predictor, predictor->cursor, distance) == distance;
-    return predictor->confirmed;
+    if (predictor->confirmed) {
+        return 0;
+    }
+    length = match_length(predictor, predictor->cursor, distance);
+    predictor->confirmed = length == distance;
+    return length;
 }
 
 /* True when the newest `step` events match the events one step earlier and use the same blocks. An
@@ -257,13 +260,16 @@ static uint64_t find_step(const struct spw_predictor *predictor, uint64_t coveri
                : distance;
 }
 
+/* So many events may be compared for each event of the program. */
+enum { COMPARED_SHARE = 16 };
+
 /* Measures the step, and follows the last step while the period has not occurred twice. An example
  * is the first step after an evaluation: its newest place lies before the evaluation. Only the use
  * of a block that is older than the period tells layers from steps. */
 static void measure_step(struct spw_predictor *predictor)
 {
     const struct spw_predictor_event *now = event_at(predictor, predictor->count - 1);
-    uint64_t distance = repeat_distance(predictor), covering, step;
+    uint64_t distance = repeat_distance(predictor), covering, step, compared;
 
     if (now->kind != SPW_PREDICTOR_USE ||
         event_at(predictor, predictor->cursor - 1)->block != now->block) {
@@ -275,9 +281,11 @@ static void measure_step(struct spw_predictor *predictor)
         predictor->step = step;
         predictor->step_seen = step < distance ? predictor->count : predictor->step_seen;
     }
-    /* This took the time of the covering events, so it is due again after as many. */
-    predictor->measure_at = predictor->count + covering;
-    if (!is_confirmed(predictor) && step < distance) {
+    /* This took the time of the covering and the compared events, so it is due again after as many
+     * of the former, and after a share of the latter. */
+    compared = confirm(predictor) + (step < distance ? step : 0);
+    predictor->measure_at = predictor->count + spw_max(covering, compared / COMPARED_SHARE);
+    if (!predictor->confirmed && step < distance) {
         follow_from(predictor, predictor->count - step);
     }
 }

@@ -4,6 +4,8 @@
 #include "pool/memory/stock.h"
 #include "pool/space/pending.h"
 
+#include <limits.h>
+
 enum {
     PRESSURE_FREES = 256,       /* number of frees after a steal that get an early fence */
     GROWTH_FLOOR_GRANULES = 16, /* the smallest growth allowance, unless it is 0 */
@@ -172,6 +174,7 @@ static bool create_host(struct spw_pool *pool, size_t count)
     uint64_t charged = spw_counter_get(&stock->counters->vmm_host_bytes);
     uint64_t limit = stock->limits[SPW_TIER_HOST];
     size_t most = charged < limit ? (size_t)((limit - charged) / stock->granule_bytes) : 0;
+    unsigned largest = UINT_MAX;
     enum spw_err err = SPW_OK;
 
     if (pool->slabs.open) {
@@ -179,10 +182,14 @@ static bool create_host(struct spw_pool *pool, size_t count)
     }
     while (host->spare < count && host->total < most && err == SPW_OK) {
         size_t wanted = count - host->spare, left = most - host->total;
+        unsigned order = order_for(stock, SPW_TIER_HOST, wanted < left ? wanted : left, left);
 
-        err = spw_pool_stock_create(
-            stock, SPW_TIER_HOST,
-            order_for(stock, SPW_TIER_HOST, wanted < left ? wanted : left, left));
+        order = order < largest ? order : largest;
+        err = spw_pool_stock_create(stock, SPW_TIER_HOST, order);
+        if (err == SPW_E_NO_MEMORY && order > 0) {
+            largest = order - 1; /* smaller chunks may fit */
+            err = SPW_OK;
+        }
     }
     return host->spare >= count;
 }

@@ -112,7 +112,8 @@ void spw_pool_stock_note_wall(struct spw_counters *counters)
     spw_counter_add(&counters->host_refusals, 1);
 }
 
-/* Creates a chunk. A chunk of the host is tried twice, because one refusal may have passed. */
+/* Creates a chunk. A chunk of the host is tried twice, because one refusal may have passed. Only
+ * the refusal of a single granule shows where the wall is. */
 static enum spw_err create(struct spw_stock *stock, enum spw_tier tier, uint64_t bytes,
                            uint64_t *ret_chunk)
 {
@@ -120,7 +121,7 @@ static enum spw_err create(struct spw_stock *stock, enum spw_tier tier, uint64_t
 
     if (err == SPW_E_NO_MEMORY && tier == SPW_TIER_HOST) {
         err = stock->vm->ops->create(stock->vm, tier, bytes, ret_chunk);
-        if (err == SPW_E_NO_MEMORY) {
+        if (err == SPW_E_NO_MEMORY && bytes == stock->granule_bytes) {
             spw_pool_stock_note_wall(stock->counters);
         }
     }

@@ -1,6 +1,6 @@
 /* CUDA_VISIBLE_DEVICES: the machine's devices that a process sees, and their order.
  *
- * * The format follows the CUDA programming guide: indices, or UUIDs (GPU-a0737069-..., or a unique
+ * The format follows the CUDA programming guide: indices, or UUIDs (GPU-a0737069-..., or a unique
  * beginning of one), separated by commas; the list ends before the first entry that names no
  * device. The guide leaves some cases open. Here the code behaves as PyTorch expects: an index is
  * the number at the beginning of an entry; indices and UUIDs must not be mixed; and a list that

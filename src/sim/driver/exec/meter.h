@@ -1,13 +1,13 @@
 /* Estimates the time of the program's steps on a card, whether time is simulated or not.
  *
- * * The estimate has one time for the host and one for each stream. It does not influence the run.
+ * The estimate has one time for the host and one for each stream. It does not influence the run.
  * Each launch adds the launch time of PyTorch to the host's time. The work begins when the host has
  * launched it and all earlier work that it waits for has ended. It takes the time of the roofline
  * (roofline.h). If the host waits for work, its time becomes at least the end of this work. The
  * estimate is for a device with ample memory, so copies over the link and memory on the host do not
  * count.
  *
- * * Locking: the simulator's lock (core/lock.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include "sim/driver/exec/op.h"

@@ -1,13 +1,13 @@
 /* Finds the period of a sequence of launches: the number of launches in a step of the program.
  *
- * * * The key of a launch consists of its kernel and its grid. The distance of a key is the number
+ * The key of a launch consists of its kernel and its grid. The distance of a key is the number
  * of launches until the same key comes again. A distance that occurs at least twice in a row may be
  * the period. Launches of similar layers have shorter distances, but these do not last, because the
  * step ends. A key that comes only in every tenth step has a multiple of the period. The period is
  * therefore the smallest distance that has lasted for half as many launches as the distance that
  * lasted longest.
  *
- * * * Locking: the simulator's lock (core/lock.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>

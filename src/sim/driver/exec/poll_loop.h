@@ -3,7 +3,7 @@
  * otherwise to the next completion of any work. So the loop ends at the right time. A few queries
  * in a row do not count as a loop. Queries of more than four objects in turn do not count either.
  *
- * * Locking: the simulator's lock (core/lock.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>

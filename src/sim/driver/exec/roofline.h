@@ -1,11 +1,11 @@
 /* The time of a kernel on a card, by the roofline model: the time of its arithmetic or the time of
  * its memory accesses, whichever is longer, plus a constant time for each kernel.
  *
- * * * The rates are those of the card's profile (gpu/rate.h). Matrix products reach the sustained
+ * The rates are those of the card's profile (gpu/rate.h). Matrix products reach the sustained
  * rate of the card, apart from the constant time. So small products reach a smaller share of the
  * rate than large ones. Other kinds of work reach a constant part of the rates.
  *
- * * * Locking: none. */
+ * Locking: none. */
 #pragma once
 
 #include "gpu/rate.h"
